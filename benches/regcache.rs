@@ -19,7 +19,7 @@ fn look_up(cache: &Cache<u64>, settled: Settled, addr: usize) {
     let lease =
         cache.get(Keep::UntilEvent(settled), PortId(0), black_box(addr), 4096, register).unwrap();
     black_box(*lease.handle() + lease.offset());
-    cache.give_back(PortId(0), lease);
+    cache.release(PortId(0), lease);
 }
 
 fn lookups(c: &mut Criterion) {
@@ -51,7 +51,7 @@ fn lookups(c: &mut Criterion) {
         b.iter(|| {
             let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
             let lease = cache.get(Keep::Once, PortId(0), black_box(base), 4096, register).unwrap();
-            cache.give_back(PortId(0), lease);
+            cache.release(PortId(0), lease);
         });
     });
     group.bench_function("miss after all has ended, one region", |b| {

@@ -53,7 +53,7 @@ fn the_heap_shrinks() {
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, PortId(0), page, page_bytes(), read).unwrap();
         assert_eq!(*lease.handle(), stamp);
-        cache.give_back(PortId(0), lease);
+        cache.release(PortId(0), lease);
         // SAFETY: asks for the break only.
         let end = unsafe { libc::sbrk(0) } as usize;
         assert_eq!(end, start + grow as usize, "somebody else moved the break");

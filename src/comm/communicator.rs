@@ -103,8 +103,8 @@ impl Communicator {
         engine.check().inspect_err(|error| engine.fail(error))?;
         let alone = close_lock.write().unwrap_or_else(PoisonError::into_inner);
         match small {
-            Ok(small) => small.between_calls(&mut || engine.refuse()),
-            Err(_) => engine.refuse(),
+            Ok(small) => small.between_calls(&mut || engine.close()),
+            Err(_) => engine.close(),
         }
         drop(alone);
         engine.drain()
@@ -165,6 +165,6 @@ impl Communicator {
     /// match: another collective, root or algorithm, or lengths that are segmented differently. All ranks must call
     /// this before their first collective.
     pub fn spare(&self) {
-        self.inner.world.engine.spare();
+        self.inner.world.engine.allow_mismatch();
     }
 }

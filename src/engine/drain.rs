@@ -8,14 +8,14 @@ use crate::planted::{self, Planted};
 
 use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
-use super::run::group::{Advanced, Group};
+use super::run::group::{Group, ProgressState};
 use super::run::port::{Port, State};
 
 impl Port {
     /// Drives the port while a run is under way; then closes it, so that it accepts no further run. Returns true once
     /// all data that the port has written have arrived.
     pub(super) fn is_drained(&self) -> Result<bool, Error> {
-        let mut guard = self.reserve();
+        let mut guard = self.lock_state();
         if let Some(reason) = self.failure.reason() {
             return Err(Error::Poisoned(Arc::new(reason)));
         }
@@ -51,7 +51,7 @@ impl Port {
             }
             Err(source) => {
                 drop(guard);
-                Err(self.explained(self.wire_error(None, source)))
+                Err(self.with_cause(self.wire_error(None, source)))
             }
         }
     }
@@ -60,7 +60,7 @@ impl Port {
     /// port's fence waits for, or the interface.
     pub(super) fn awaited_first(&self) -> (u32, Awaited) {
         self.awaited_by_run().unwrap_or_else(|| {
-            let mut state = self.reserve();
+            let mut state = self.lock_state();
             let peer = state.endpoint.registry().and_then(|registry| registry.unfenced());
             (0, peer.map_or(Awaited::Interface, Awaited::ReadyFrom))
         })
@@ -68,16 +68,16 @@ impl Port {
 }
 
 impl Group {
-    /// Waits until the calls that this rank must advance ([`Advance`](super::Advance)) are idle, or progress by ports
-    /// alone.
-    fn have_advanced(&self) -> Result<(), Error> {
+    /// Waits until the calls that this rank must advance ([`ProgressHook`](super::ProgressHook)) are idle, or progress
+    /// by ports alone.
+    fn drain_hooks(&self) -> Result<(), Error> {
         let mut pace = Pace::new(self);
         let mut watchdog = Watchdog::default();
         loop {
-            let moved = match self.advance() {
-                Advanced::Idle | Advanced::ByPorts => break,
-                Advanced::Waits => self.progress(),
-                Advanced::Moved => true,
+            let moved = match self.call_hooks() {
+                ProgressState::Idle | ProgressState::ByPorts => break,
+                ProgressState::Waits => self.progress(),
+                ProgressState::Moved => true,
             };
             if let Some(reason) = self.failure.reason() {
                 return Err(Error::Poisoned(Arc::new(reason)));
@@ -86,7 +86,7 @@ impl Group {
                 watchdog.end(self);
             }
             if pace.round(self, moved) {
-                watchdog.look(self, WaitedFor::Everybody)?;
+                watchdog.check(self, WaitedFor::AllRanks)?;
             }
         }
         watchdog.end(self);
@@ -97,8 +97,8 @@ impl Group {
     ///
     /// # Errors
     /// As [`Engine::drain`](super::Engine::drain).
-    pub(super) fn drained(&self) -> Result<(), Error> {
-        self.have_advanced()?;
+    pub(super) fn drain(&self) -> Result<(), Error> {
+        self.drain_hooks()?;
         for port in &*self.ports {
             let mut pace = Pace::new(self);
             let mut watchdog = Watchdog::default();
@@ -110,7 +110,7 @@ impl Group {
                     continue;
                 }
                 let awaited = port.awaited_first();
-                if let Err(error) = watchdog.look(self, WaitedFor::Rest(port.id)) {
+                if let Err(error) = watchdog.check(self, WaitedFor::TearDown(port.id)) {
                     // Progress during the search for the cause means that nothing has failed.
                     if port.is_drained()? {
                         break;

@@ -23,13 +23,13 @@ use super::compile::program::Program;
 use super::gates_watch::GatesWatch;
 use super::run::backoff::{OnIdle, Waits};
 use super::run::failure::Failure;
-use super::run::group::{Advance, EngineConfig, Group};
+use super::run::group::{EngineConfig, Group, ProgressHook};
 use super::run::memories::Memory;
 use super::run::operation::Operation;
-use super::run::port::{Port, Push};
+use super::run::port::{LaunchMode, Port};
 use super::run::port_run::StartOrder;
 use super::run::user_memory::{self, UserKeys, UserMemory};
-use super::run::work_memory::{Spares, WorkMemory};
+use super::run::work_memory::{MemoryPool, WorkMemory};
 use super::run::worker::Worker;
 
 /// See the module documentation.
@@ -71,16 +71,16 @@ impl Engine {
             rank,
             n_ranks,
             waits,
-            spares: Spares::new(ports.clone()),
+            pool: MemoryPool::new(ports.clone()),
             ports,
             failure,
             config,
-            several: AtomicBool::new(false),
+            several_comms: AtomicBool::new(false),
             beat: AtomicU32::new(0),
             n_long_waits: AtomicU64::new(0),
-            advancing: Mutex::default(),
-            n_advancing: AtomicU32::new(0),
-            n_advanced: AtomicU64::new(0),
+            hooks: Mutex::default(),
+            n_hooks: AtomicU32::new(0),
+            n_hook_moves: AtomicU64::new(0),
         };
         let mut engine = Engine {
             group,
@@ -121,7 +121,7 @@ impl Engine {
 
     /// Counters of the bytes of unexpected messages, for all ports together.
     pub fn unexpected(&self) -> UnexpectedBytes {
-        let of_port = |port: &Arc<Port>| port.reserve().endpoint.unexpected();
+        let of_port = |port: &Arc<Port>| port.lock_state().endpoint.unexpected();
         let all = self.group.ports.iter().map(of_port);
         all.reduce(UnexpectedBytes::and).unwrap_or_default()
     }
@@ -143,7 +143,7 @@ impl Engine {
 
     /// Bytes of the working memory of all existing operations.
     pub fn operation_bytes(&self) -> u64 {
-        self.group.spares.given_bytes()
+        self.group.pool.used_bytes()
     }
 
     /// Returns the limits for calls that keep the user's memory off the wire; `wanted` replaces the wire's own limit
@@ -168,17 +168,17 @@ impl Engine {
         program: Arc<Program>,
         reducer: Option<Reducer>,
     ) -> Result<Arc<Operation>, Error> {
-        let memory = WorkMemory::new(&program, &self.group.spares)?;
+        let memory = WorkMemory::new(&program, &self.group.pool)?;
         Ok(Operation::new(program, reducer, memory))
     }
 
-    /// Returns an error after an earlier failure or a [`refuse`](Engine::refuse).
+    /// Returns an error after an earlier failure or a [`close`](Engine::close).
     ///
     /// # Errors
-    /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
+    /// [`Error::Poisoned`]; [`Error::Closed`] after [`close`](Engine::close).
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
-        // Relaxed: the ports refuse an operation that misses a concurrent failure or `refuse` here.
+        // Relaxed: the ports refuse an operation that misses a concurrent failure or `close` here.
         if !self.has_failed() && !self.is_closed.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -256,7 +256,7 @@ impl Engine {
     /// may be absent (null, length 0). No other thread may start `operation` meanwhile.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after [`refuse`](Engine::refuse).
+    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after [`close`](Engine::close).
     pub unsafe fn start(
         &self,
         operation: &Arc<Operation>,
@@ -286,14 +286,14 @@ impl Engine {
             let run = unsafe { operation.take(port.id, id, order, [with_key(0), with_key(1)]) };
             let (is_driven, worker) = (waiting && port.id.0 == 0, self.worker_of(port.id));
             // A running worker posts as soon as this thread would.
-            let push = if waiting && n_ports == 1 {
-                Push::AllTheWay
+            let mode = if waiting && n_ports == 1 {
+                LaunchMode::Full
             } else if worker.is_none() || port.hints.is_parked() || is_driven {
-                Push::Posts
+                LaunchMode::PostOnly
             } else {
-                Push::Nowhere
+                LaunchMode::Deferred
             };
-            port.launch(run, operation.clone(), push);
+            port.launch(run, operation.clone(), mode);
             if let Some(worker) = worker.filter(|_| !is_driven) {
                 worker.wake();
             }
@@ -302,7 +302,7 @@ impl Engine {
     }
 
     /// Returns a watch over a wait at the barrier gates or the flat buffer.
-    pub fn at_gates(&self) -> GatesWatch<'_> {
+    pub fn watch_gates(&self) -> GatesWatch<'_> {
         GatesWatch::new(&self.group)
     }
 
@@ -313,13 +313,13 @@ impl Engine {
     }
 
     /// From now on a call that differs from other ranks' call fails alone, if all messages of the two calls match.
-    pub fn spare(&self) {
-        self.group.failure.spare();
+    pub fn allow_mismatch(&self) {
+        self.group.failure.allow_mismatch();
     }
 
-    /// Whether [`spare`](Engine::spare) was called.
-    pub fn is_sparing(&self) -> bool {
-        self.group.failure.is_sparing()
+    /// Whether [`allow_mismatch`](Engine::allow_mismatch) was called.
+    pub fn allows_mismatch(&self) -> bool {
+        self.group.failure.allows_mismatch()
     }
 
     /// Number of times that a wait was found too long.
@@ -335,8 +335,8 @@ impl Engine {
     }
 
     /// Adds `call` to those that every thread that waits or tests advances.
-    pub fn advances(&self, call: Weak<dyn Advance>) {
-        self.group.advances(call);
+    pub fn add_hook(&self, call: Weak<dyn ProgressHook>) {
+        self.group.add_hook(call);
     }
 
     /// The recorder of the rank's timeline, if tracing is enabled.
@@ -349,17 +349,17 @@ impl Engine {
     pub fn write_timeline(&self) {
         let Some(tracer) = &self.tracer else { return };
         let rings: Vec<Ring> =
-            self.group.ports.iter().filter_map(|port| port.reserve().ring.take()).collect();
+            self.group.ports.iter().filter_map(|port| port.lock_state().ring.take()).collect();
         tracer.write(&rings);
     }
 
     /// Refuses every operation from now on.
-    pub fn refuse(&self) {
+    pub fn close(&self) {
         // Relaxed: see `check`.
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Waits at tear-down, after [`refuse`](Engine::refuse), until nothing is under way and all data that this engine
+    /// Waits at tear-down, after [`close`](Engine::close), until nothing is under way and all data that this engine
     /// has written have arrived in its peers' memory.
     ///
     /// # Errors
@@ -367,15 +367,15 @@ impl Engine {
     /// [`Error::Wire`], and [`Error::Poisoned`] after an earlier failure. After an error, data may still arrive in
     /// peers' memory at any time.
     pub fn drain(&self) -> Result<(), Error> {
-        self.group.drained().inspect_err(|error| self.group.fail(error))?;
-        self.group.show(Status::Left);
+        self.group.drain().inspect_err(|error| self.group.fail(error))?;
+        self.group.publish(Status::Left);
         Ok(())
     }
 
     /// Ends the endpoints, which release resources of other ranks. Call it after [`drain`](Engine::drain) has
     /// returned on all ranks, or has failed.
     pub fn end(&self) {
-        self.group.ports.iter().for_each(|port| port.reserve().endpoint.end());
+        self.group.ports.iter().for_each(|port| port.lock_state().endpoint.end());
     }
 
     /// Declares that all ranks have ended and no message is in flight: memory that peers can address may be freed.

@@ -7,7 +7,7 @@ use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
 use super::run::group::Group;
 
-/// A wait at the barrier gates or the flat buffer; see [`Engine::at_gates`](super::Engine::at_gates).
+/// A wait at the barrier gates or the flat buffer; see [`Engine::watch_gates`](super::Engine::at_gates).
 pub struct GatesWatch<'a> {
     group: &'a Group,
     /// The one rank that is awaited; `None` for all ranks.
@@ -41,7 +41,7 @@ impl<'a> GatesWatch<'a> {
         if !self.pace.round(group, moved) {
             return Ok(());
         }
-        self.watchdog.look(group, awaited.map_or(WaitedFor::Everybody, WaitedFor::Rank))
+        self.watchdog.check(group, awaited.map_or(WaitedFor::AllRanks, WaitedFor::Rank))
     }
 }
 

@@ -66,13 +66,13 @@ pub use diagnosis::operation::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
 pub use run::backoff::OnIdle;
-#[cfg(feature = "internals")]
-pub use run::crossings::Crossings;
 pub use run::failure::Failure;
-pub use run::group::{Advance, Advanced, EngineConfig, OnTimeout};
+pub use run::group::{EngineConfig, OnTimeout, ProgressHook, ProgressState};
 #[cfg(feature = "internals")]
 pub use run::memories::Memory;
 pub use run::operation::Operation;
+#[cfg(feature = "internals")]
+pub use run::port_flags::PortFlags;
 #[cfg(feature = "internals")]
 pub use run::port_run::PortRun;
 pub use run::port_run::StartOrder;

@@ -13,7 +13,7 @@ use super::pace::Pace;
 use super::run::operation::Operation;
 
 /// Longest pause of one test on a wire with its own clock, which stands still while a rank runs.
-const LOOK: Duration = Duration::from_micros(10);
+const TEST_PAUSE: Duration = Duration::from_micros(10);
 
 impl Engine {
     /// Waits until `operation`, started under context and number `id`, is done. All waits for an operation and tests
@@ -58,9 +58,9 @@ impl Engine {
         watch: &mut OperationWatch,
     ) {
         let port = &self.group.ports[0];
-        let attending = port.hints.attend();
+        let caller = port.hints.note_caller();
         self.wait_driving(operation, id, watch, || port.hints.is_active() && port.try_drive());
-        drop(attending);
+        drop(caller);
         if port.hints.is_active() {
             // Other operations are under way on this port, and its worker may have parked.
             self.workers[0].wake();
@@ -85,12 +85,12 @@ impl Engine {
                 break;
             }
             if !has_moved {
-                group.advance();
+                group.call_hooks();
             }
             if !pace.round(group, has_moved) {
                 continue;
             }
-            if let Err(error) = watch.look(group, WaitedFor::Operation(id)) {
+            if let Err(error) = watch.check(group, WaitedFor::Operation(id)) {
                 // Progress during the search for the cause means that nothing has failed.
                 moved();
                 if !operation.is_done() && watch.is_still(group, WaitedFor::Operation(id)) {
@@ -100,21 +100,21 @@ impl Engine {
         }
     }
 
-    /// Drives the ports, unless workers do, and advances calls (see [`Advance`](super::Advance)).
-    pub fn move_others_on(&self) {
+    /// Drives the ports, unless workers do, and advances calls (see [`ProgressHook`](super::ProgressHook)).
+    pub fn progress_once(&self) {
         match self.has_workers() {
             false => _ = self.group.progress(),
             // Workers drive ports, but do not advance calls.
-            true => _ = self.group.advance(),
+            true => _ = self.group.call_hooks(),
         }
     }
 
-    /// Calls [`move_others_on`](Engine::move_others_on) up to `most` times, until the number of moves is not `seen`
+    /// Calls [`progress_once`](Engine::progress_once) up to `most` times, until the number of moves is not `seen`
     /// any more. Returns that number, which changes whenever something has moved.
     pub fn progress(&self, most: u32, seen: u64) -> u64 {
         let mut n_rounds = 0;
         loop {
-            self.move_others_on();
+            self.progress_once();
             n_rounds += 1;
             let number = self.group.n_moves();
             if number != seen || n_rounds >= most {
@@ -122,15 +122,15 @@ impl Engine {
             }
             match self.group.waits.time.of_wire() {
                 None => std::hint::spin_loop(),
-                Some(clock) => clock.pause(LOOK),
+                Some(clock) => clock.pause(TEST_PAUSE),
             }
         }
     }
 
     /// Drives the ports and advances calls once, if `operation` is not done and there are no workers.
-    pub fn move_on(&self, operation: &Operation) {
+    pub fn progress_unless_done(&self, operation: &Operation) {
         if !operation.is_done() && !self.has_workers() {
-            self.group.advance();
+            self.group.call_hooks();
             self.group.ports.iter().for_each(|port| _ = port.try_drive());
         }
     }
@@ -140,9 +140,13 @@ impl Engine {
     ///
     /// # Errors
     /// The failure that has been set meanwhile; as [`GatesWatch::idle`](super::gates_watch::GatesWatch::idle).
-    pub fn tested(&self, awaited: Option<Rank>, watch: &mut OperationWatch) -> Result<(), Error> {
+    pub fn note_test(
+        &self,
+        awaited: Option<Rank>,
+        watch: &mut OperationWatch,
+    ) -> Result<(), Error> {
         self.group.failure.reason().map_or(Ok(()), Err)?;
-        watch.tested(&self.group, awaited.map_or(WaitedFor::Everybody, WaitedFor::Rank))
+        watch.note_test(&self.group, awaited.map_or(WaitedFor::AllRanks, WaitedFor::Rank))
     }
 
     /// Ends a watch that is not needed any more.
@@ -157,7 +161,7 @@ impl Engine {
 
     /// Tests whether `operation`, started under context and number `id`, is done or has failed:
     /// [`wait`](Engine::wait) returns the failure. `watch` is the same as in `wait`.
-    pub fn look(
+    pub fn test(
         &self,
         operation: &Arc<Operation>,
         id: (u64, u32),
@@ -169,9 +173,9 @@ impl Engine {
             return true;
         }
         if let Some(clock) = group.waits.time.of_wire() {
-            clock.pause(LOOK);
+            clock.pause(TEST_PAUSE);
         }
-        if let Err(error) = watch.tested(group, WaitedFor::Operation(id)) {
+        if let Err(error) = watch.note_test(group, WaitedFor::Operation(id)) {
             group.progress();
             if !operation.is_done() && watch.is_still(group, WaitedFor::Operation(id)) {
                 group.fail(&error);

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use hopbine_torus::PortId;
 
+use super::cache_state::{CacheState, Events, Outcome};
 use super::config::{CacheConfig, KeepRule};
 use super::events::EventSource;
 use super::forks;
-use super::kept::{Events, Kept, Put};
 use super::lease::{CacheError, Lease};
 use super::span::Span;
 use super::stats::{CacheMode, CacheStats, Counted, Counts};
@@ -29,7 +29,7 @@ pub enum Keep {
     /// Until the memory is taken away or the registration is evicted. The caller has received the memory before this
     /// [`Settled`] was made.
     UntilEvent(Settled),
-    /// Until the lease is given back, with or without events, and without eviction: the caller promises not to take
+    /// Until the lease is released, with or without events, and without eviction: the caller promises not to take
     /// the memory away until then.
     Explicitly,
 }
@@ -37,7 +37,7 @@ pub enum Keep {
 /// Keeps registrations of one rank for reuse. `H` is a registration at one port; dropping it ends the registration.
 ///
 /// A port's interface acts only within calls for that port: a registration is made and dropped in a
-/// [`get`](Cache::get), [`give_back`](Cache::give_back), [`end_all`](Cache::end_all) or [`close`](Cache::close) with
+/// [`get`](Cache::get), [`release`](Cache::release), [`end_all`](Cache::end_all) or [`close`](Cache::close) with
 /// its port's number, one at a time. A caller that holds the port's lock in these calls needs no other lock. Calls
 /// for other ports do not wait for the interface.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct Cache<H> {
     events: Option<Arc<Events>>,
     stage_bytes: Option<u64>,
     page: usize,
-    kept: Mutex<Kept<H>>,
+    state: Mutex<CacheState<H>>,
     counts: Arc<Counts>,
 }
 
@@ -70,7 +70,7 @@ impl<H> Cache<H> {
         Cache {
             stage_bytes: events.is_none().then_some(config.stage_bytes),
             page: super::page_bytes(),
-            kept: Mutex::new(Kept::new(config, n_ports, mode, events.clone())),
+            state: Mutex::new(CacheState::new(config, n_ports, mode, events.clone())),
             events,
             counts: Arc::default(),
         }
@@ -105,7 +105,7 @@ impl<H> Cache<H> {
     }
 
     /// A registration of `len` bytes at `addr` at a port, kept or new; `register` makes one of whole pages. The
-    /// caller guarantees that the memory stays mapped until the lease is given back.
+    /// caller guarantees that the memory stays mapped until the lease is released.
     ///
     /// # Errors
     /// [`CacheError`] if the range is invalid or the interface refuses it.
@@ -125,24 +125,24 @@ impl<H> Cache<H> {
             Keep::Explicitly => self.settle().0,
         };
         let may_keep = (is_settled || is_explicit) && !forks::is_child();
-        let known = self.with(port, |kept| {
-            kept.hear();
+        let known = self.with(port, |state| {
+            state.read_events();
             if !is_settled {
                 // A kept registration of the range may lead to unmapped pages, and while it exists, an interface that
                 // shares registrations of the same pages would not make a new one.
-                kept.end(span, is_explicit);
+                state.end(span, is_explicit);
             }
-            if may_keep { kept.hit(port, span) } else { None }
+            if may_keep { state.hit(port, span) } else { None }
         });
         let (handle, registered, explicit) = match known {
             Some((handle, registered)) => (handle, registered, None),
-            None => self.make(may_keep, is_explicit, port, span, register)?,
+            None => self.register_new(may_keep, is_explicit, port, span, register)?,
         };
         Ok(Lease { handle, offset: (addr - registered.start()) as u64, explicit })
     }
 
     /// Makes a registration; returns it with its range, and with the region that must end with its lease.
-    fn make<E>(
+    fn register_new<E>(
         &self,
         may_keep: bool,
         is_explicit: bool,
@@ -151,41 +151,41 @@ impl<H> Cache<H> {
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Made<H>, CacheError<E>> {
         for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
-            let Some(plan) = self.with(port, |kept| kept.begin(port, span, is_explicit)) else {
+            let Some(miss) = self.with(port, |state| state.begin(port, span, is_explicit)) else {
                 break;
             };
-            let handle = self.register(port, plan.whole, &mut register)?;
-            let is_watched = !plan.needs_watch || self.watch(plan.whole);
-            match self.with(port, |kept| kept.put(port, span, plan, is_watched, &handle)) {
-                Put::Again => {}
-                Put::NotKept => return Ok((handle, plan.whole, None)),
-                Put::Kept { is_first } => {
+            let handle = self.register(port, miss.pages, &mut register)?;
+            let is_watched = !miss.needs_watch || self.watch(miss.pages);
+            match self.with(port, |state| state.put(port, span, miss, is_watched, &handle)) {
+                Outcome::Retry => {}
+                Outcome::NotKept => return Ok((handle, miss.pages, None)),
+                Outcome::Kept { is_first } => {
                     let ends = is_explicit && is_first;
-                    return Ok((handle, plan.whole, ends.then_some(plan.whole)));
+                    return Ok((handle, miss.pages, ends.then_some(miss.pages)));
                 }
             }
         }
         let handle = self.register(port, span, &mut register)?;
-        self.with(port, Kept::note_uncached);
+        self.with(port, CacheState::note_uncached);
         Ok((handle, span, None))
     }
 
     /// Ends the use of a registration at its port.
-    pub fn give_back(&self, port: PortId, lease: Lease<H>) {
+    pub fn release(&self, port: PortId, lease: Lease<H>) {
         let Lease { handle, explicit, .. } = lease;
-        self.with(port, |kept| explicit.into_iter().for_each(|span| kept.end_one(span)));
+        self.with(port, |state| explicit.into_iter().for_each(|span| state.end_one(span)));
         drop(handle);
     }
 
-    /// Ends every kept registration, of all ports; those in use exist until their last lease is given back.
+    /// Ends every kept registration, of all ports; those in use exist until their last lease is released.
     /// Registrations at this port are dropped now, others in the next calls for their ports.
     pub fn end_all(&self, port: PortId) {
-        self.with(port, |kept| kept.end(Span::EVERYTHING, true));
+        self.with(port, |state| state.end(Span::EVERYTHING, true));
     }
 
     /// Drops all registrations of a port, at its end: none may be in use.
     pub fn close(&self, port: PortId) {
-        self.with(port, |kept| kept.close(port));
+        self.with(port, |state| state.close(port));
     }
 
     /// Largest number of data bytes for which copies replace two registrations; `None` if registrations are kept.
@@ -197,7 +197,7 @@ impl<H> Cache<H> {
     pub fn stats(&self) -> CacheStats {
         let [registrations, deregistrations] = self.counts.so_far();
         let stage_bytes = self.stage_bytes;
-        CacheStats { registrations, deregistrations, stage_bytes, ..lock(&self.kept).stats() }
+        CacheStats { registrations, deregistrations, stage_bytes, ..lock(&self.state).stats() }
     }
 
     /// The counter of the interface's registrations, for registrations made outside the cache.
@@ -208,11 +208,11 @@ impl<H> Cache<H> {
     /// Calls `act` under the lock, and then drops the port's registrations that have ended: without the lock, since
     /// that takes the interface long, and at once, since the interface has a limited number of registrations.
     #[inline]
-    fn with<R>(&self, port: PortId, act: impl FnOnce(&mut Kept<H>) -> R) -> R {
-        let mut kept = lock(&self.kept);
-        let answer = act(&mut kept);
-        let ended = kept.take_ended(port);
-        drop(kept);
+    fn with<R>(&self, port: PortId, act: impl FnOnce(&mut CacheState<H>) -> R) -> R {
+        let mut state = lock(&self.state);
+        let answer = act(&mut state);
+        let ended = state.take_ended(port);
+        drop(state);
         drop(ended);
         answer
     }
@@ -227,7 +227,7 @@ impl<H> Cache<H> {
         let (addr, len) = (span.start(), span.len());
         let mut made = register(addr, len);
         if made.is_err() {
-            self.with(port, |kept| kept.evict_all(port));
+            self.with(port, |state| state.evict_all(port));
             made = register(addr, len);
         }
         made.map(|handle| Arc::new(self.counts.made(handle)))

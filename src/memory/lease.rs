@@ -32,7 +32,7 @@ pub enum CacheError<E> {
     },
 }
 
-/// The use of a registration; [`Cache::give_back`](super::Cache::give_back) ends it.
+/// The use of a registration; [`Cache::release`](super::Cache::release) ends it.
 #[must_use = "memory whose lease is not given back stays registered"]
 #[derive(Debug)]
 pub struct Lease<H> {

@@ -31,11 +31,11 @@
 //! does), or anything of plans and ranks. A child process made by `fork` inherits no events and keeps nothing.
 
 mod cache;
+mod cache_state;
 mod config;
 mod events;
 mod forks;
 mod hooks;
-mod kept;
 mod lease;
 mod monitor;
 mod pages;

@@ -46,7 +46,7 @@ pub struct ProcessEvents {
     /// Every listener holds a reference.
     log: Arc<EventLog>,
     /// Held while the number of listeners grows, or must not grow. The reader never takes it.
-    listening: Mutex<()>,
+    listeners: Mutex<()>,
 }
 
 impl ProcessEvents {
@@ -84,16 +84,16 @@ impl ProcessEvents {
             page: super::page_bytes(),
             broken: AtomicBool::new(false),
             log: Arc::new(EventLog::new(LATEST)),
-            listening: Mutex::new(()),
+            listeners: Mutex::new(()),
         });
         let reader = Arc::clone(&events);
-        let is_heard = without_signals(|| {
+        let is_reported = without_signals(|| {
             thread::Builder::new()
                 .name("hopbine-memory".to_owned())
                 .spawn(move || reader.read_forever())
         })
         .and_then(|_| events.reports_an_unmapping());
-        match is_heard {
+        match is_reported {
             Ok(true) => Ok(events),
             Ok(false) => Err("did not report the unmapping of a watched page".to_owned()),
             Err(error) => Err(format!("cannot be read or tried: {error}")),
@@ -113,7 +113,7 @@ impl ProcessEvents {
         let mut buffer = [UffdMessage::default(); BATCH];
         while self.uffd.wait().is_ok() {
             self.log.begin();
-            let read = self.announce_waiting(&mut buffer);
+            let read = self.post_reports(&mut buffer);
             self.log.end();
             if read.is_err() {
                 break;
@@ -134,7 +134,7 @@ impl ProcessEvents {
     }
 
     /// Reads until no report waits, and posts the ranges that have lost their pages.
-    fn announce_waiting(&self, buffer: &mut [UffdMessage]) -> io::Result<()> {
+    fn post_reports(&self, buffer: &mut [UffdMessage]) -> io::Result<()> {
         loop {
             let messages = self.uffd.read(buffer)?;
             if messages.is_empty() {
@@ -142,8 +142,8 @@ impl ProcessEvents {
             }
             for message in messages {
                 let span = match message.report() {
-                    Report::Gone(span) => span,
-                    Report::Fault(addr) => self.let_fault(addr),
+                    Report::Removed(span) => span,
+                    Report::Fault(addr) => self.resolve_fault(addr),
                     Report::Other => continue,
                 };
                 self.log.post(span);
@@ -154,7 +154,7 @@ impl ProcessEvents {
     /// Resolves a fault. A missing page cannot be part of a sound registration: its watch ends, the kernel serves the
     /// fault, and registrations of the page end too. The watch ends before the post, so that a registration which was
     /// watched in between sees the post.
-    fn let_fault(&self, addr: usize) -> Span {
+    fn resolve_fault(&self, addr: usize) -> Span {
         let aligned = |size: usize| Span::raw(addr & !(size - 1), (addr & !(size - 1)) + size);
         let mut sizes = std::iter::once(self.page).chain(HUGE_PAGES);
         let ended = sizes.find(|size| self.uffd.unwatch(aligned(*size)).is_ok());
@@ -180,8 +180,8 @@ impl ProcessEvents {
         widened.then_some(()).ok_or(refused)
     }
 
-    fn fixed_listeners(&self) -> MutexGuard<'_, ()> {
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_listeners(&self) -> MutexGuard<'_, ()> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -191,7 +191,7 @@ impl EventSource for ProcessEvents {
     }
 
     fn log(&self) -> Arc<EventLog> {
-        let _guard = self.fixed_listeners();
+        let _guard = self.lock_listeners();
         Arc::clone(&self.log)
     }
 
@@ -208,7 +208,7 @@ impl EventSource for ProcessEvents {
     /// Ends the watch only while there is one listener: regions of another listener may share the pages.
     fn unwatch(&self, span: Span) {
         // A thread that becomes a listener later also watches its ranges later.
-        let _guard = self.fixed_listeners();
+        let _guard = self.lock_listeners();
         let n_listeners = Arc::strong_count(&self.log) - 1;
         if n_listeners == 1 {
             // The kernel refuses, for instance, if the mapping no longer exists.

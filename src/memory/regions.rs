@@ -16,7 +16,7 @@ pub(super) struct Regions<H> {
     live: Vec<Region<H>>,
     /// By port: registrations of regions that have ended, to be dropped in the port's next call.
     ended: Vec<Vec<Arc<H>>>,
-    /// Counts lookups; the unit of time in `Region::used`.
+    /// Counts lookups; the unit of time in `Region::last_used`.
     clock: u64,
 }
 
@@ -26,7 +26,7 @@ struct Region<H> {
     /// By port. Each lease holds another reference.
     handles: Box<[Option<Arc<H>>]>,
     /// Time of the last lookup.
-    used: u64,
+    last_used: u64,
 }
 
 impl<H> Region<H> {
@@ -76,7 +76,7 @@ impl<H> Regions<H> {
         let region = &mut self.live[at];
         let handle = Arc::clone(region.handles[port.index()].as_ref()?);
         self.clock += 1;
-        region.used = self.clock;
+        region.last_used = self.clock;
         Some((handle, region.span))
     }
 
@@ -90,7 +90,7 @@ impl<H> Regions<H> {
                 self.take(span, |live| span.covers(live.span));
                 let handles = (0..self.n_ports).map(|_| None).collect();
                 let at = self.live.partition_point(|live| live.span.start() < span.start());
-                self.live.insert(at, Region { span, handles, used: self.clock });
+                self.live.insert(at, Region { span, handles, last_used: self.clock });
                 at
             }
         };
@@ -117,17 +117,17 @@ impl<H> Regions<H> {
     /// covers; `None` if all regions are leased.
     pub(super) fn evict(&mut self) -> Option<Vec<Span>> {
         let idle = self.live.iter().filter(|region| !region.is_leased());
-        let span = idle.min_by_key(|region| region.used)?.span;
+        let span = idle.min_by_key(|region| region.last_used)?.span;
         self.end_one(span);
         // The other regions are sorted by start, and so by end.
         let others = self.live.iter().map(|other| other.span).filter(|other| other.overlaps(span));
         let mut from = span.start();
-        let mut bare = Vec::new();
+        let mut uncovered = Vec::new();
         for (start, end) in others.map(|o| (o.start(), o.end())).chain([(span.end(), span.end())]) {
-            bare.extend((from < start).then(|| Span::raw(from, start)));
+            uncovered.extend((from < start).then(|| Span::raw(from, start)));
             from = from.max(end);
         }
-        Some(bare)
+        Some(uncovered)
     }
 
     /// A port's registrations that have ended; leases may still hold references to them.

@@ -82,7 +82,7 @@ fn keep_all() -> Result<(), String> {
     if is_the_c_librarys {
         starts_clean(&info()?)?;
     }
-    match gives_back() {
+    match returns_memory() {
         false => Ok(()),
         true => Err(format!("{file} returns memory to the system in spite of mallopt")),
     }
@@ -175,7 +175,7 @@ fn starts_clean(info: &str) -> Result<(), String> {
 }
 
 /// Allocates a block, frees it, and checks whether its pages have been unmapped.
-fn gives_back() -> bool {
+fn returns_memory() -> bool {
     let page = page_bytes();
     // SAFETY: a byte within a block that belongs to this function. After the block is freed, only the address of its
     // page is used: mincore reads and writes nothing there.
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     #[ignore = "run by the_allocator_can_be_told"]
     fn the_c_library_keeps_memory_when_it_is_told_to() {
-        assert!(gives_back());
+        assert!(returns_memory());
         // SAFETY: a block that is freed below.
         let before = std::hint::black_box(unsafe { libc::malloc(TRIAL_BYTES) });
         let refused = keep_all().unwrap_err();
@@ -225,7 +225,7 @@ mod tests {
         // SAFETY: allocated above.
         unsafe { libc::free(before) };
         assert_eq!(keep_all(), Ok(()));
-        assert!(!gives_back());
+        assert!(!returns_memory());
         let file = file_of_malloc().unwrap();
         assert!(file.contains("libc"), "{file}");
         let source = source("no events".to_owned()).unwrap();

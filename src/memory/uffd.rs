@@ -69,7 +69,7 @@ pub(super) struct UffdMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The range lost its pages or its mapping.
-    Gone(Span),
+    Removed(Span),
     /// A thread waits for the page at this address.
     Fault(usize),
     /// A kind that was not requested.
@@ -85,7 +85,7 @@ impl UffdMessage {
             MSG_PAGEFAULT => return Report::Fault(second),
             _ => return Report::Other,
         };
-        if first < end { Report::Gone(Span::raw(first, end)) } else { Report::Other }
+        if first < end { Report::Removed(Span::raw(first, end)) } else { Report::Other }
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
                 } else {
                     let mut buffer = [UffdMessage::default(); 4];
                     let reports = uffd.read(&mut buffer).unwrap().iter().map(UffdMessage::report);
-                    assert_eq!(reports.collect::<Vec<_>>(), [Report::Gone(span)]);
+                    assert_eq!(reports.collect::<Vec<_>>(), [Report::Removed(span)]);
                 }
                 unmapping.join().unwrap();
             });

@@ -108,7 +108,7 @@ fn what_is_under_way_is_waited_for() {
     start(&ranks[1]);
     std::thread::scope(|threads| {
         threads.spawn(|| ranks[1].0.wait(&ranks[1].1, ID, &mut OperationWatch::default()).unwrap());
-        ranks[0].0.refuse();
+        ranks[0].0.close();
         ranks[0].0.drain().unwrap();
         assert!(ranks[0].1.is_done() && ranks[0].1.failure().is_none());
     });

@@ -242,7 +242,7 @@ impl Execution {
             code.successors(task).iter().map(|&next| (rank, port, next)).collect();
         if let Some(flag) = code.flag(task) {
             for (port, other) in program.ports.iter().enumerate() {
-                let heard = other.hears.iter().flatten().filter(|heard| heard.flag == flag);
+                let heard = other.flag_waits.iter().flatten().filter(|heard| heard.flag == flag);
                 waiting.extend(heard.map(|heard| (rank, port, heard.task)));
             }
         }

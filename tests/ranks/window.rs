@@ -35,8 +35,8 @@ impl Rank {
     fn wait(&mut self, beside: &Rank) {
         for (id, operation) in self.started.drain(..) {
             let mut watch = OperationWatch::default();
-            while !self.engine.look(&operation, id, &mut watch) {
-                self.engine.move_on(&operation);
+            while !self.engine.test(&operation, id, &mut watch) {
+                self.engine.progress_unless_done(&operation);
                 beside.engine.progress(1, 0);
             }
             self.engine.wait(&operation, id, &mut watch).unwrap();

@@ -95,7 +95,7 @@ impl Communicator {
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
             // This rank has done its part, so no other rank waits for it.
             Err(Error::Lost { .. } | Error::Disagree { .. })
-                if !waiter.gave_up && engine.is_sparing() => {}
+                if !waiter.gave_up && engine.allows_mismatch() => {}
             Err(error) => engine.fail(error),
         }
         outcome
@@ -169,7 +169,7 @@ impl Waiter for HardwareWaiter<'_> {
 
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
         let awaited = awaited.map(|rank| self.inner.world_rank(rank));
-        let watch = self.watch.get_or_insert_with(|| self.inner.world.engine.at_gates());
+        let watch = self.watch.get_or_insert_with(|| self.inner.world.engine.watch_gates());
         watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }

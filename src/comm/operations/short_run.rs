@@ -9,7 +9,7 @@ use crate::comm::call::options::CallOptions;
 use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
 use crate::comm::state::small::{CallStatus, Requests, StartStatus};
-use crate::engine::{Advance, OperationWatch};
+use crate::engine::{OperationWatch, ProgressHook};
 use crate::error::Error;
 use crate::timeline::Procedure;
 
@@ -113,7 +113,7 @@ impl ShortRun {
             engine.end_watch(watch);
             self.awaited = awaited;
         }
-        match engine.tested(awaited, watch) {
+        match engine.note_test(awaited, watch) {
             Ok(()) => Ok(false),
             Err(error) => self.give_up(number, error).map(|()| true),
         }
@@ -122,7 +122,7 @@ impl ShortRun {
     #[cold]
     fn wait_long(&mut self, number: u64, mut awaited: Option<Rank>) -> Result<(), Error> {
         let inner = self.inner.clone();
-        let mut watch = inner.world.engine.at_gates();
+        let mut watch = inner.world.engine.watch_gates();
         loop {
             if let Err(error) = watch.idle(awaited) {
                 return self.give_up(number, error);
@@ -167,7 +167,7 @@ impl ShortRun {
             }
             CallStatus::Failed(error) => {
                 // This rank has done its part, so no other rank waits for it.
-                if !engine.is_sparing() {
+                if !engine.allows_mismatch() {
                     engine.fail(&error);
                 }
                 self.note_end(Err(error))
@@ -231,7 +231,7 @@ impl Run for ShortRun {
             State::Ended => return self.note_end(Ok(true)),
         };
         if advances_others && !self.has_ended() {
-            self.inner.world.engine.move_others_on();
+            self.inner.world.engine.progress_once();
         }
         match self.poll(number, false)? {
             Wait::Ended => Ok(true),
@@ -294,7 +294,7 @@ unsafe fn start_call(inner: &Arc<Inner>, call: &Call<'static>) -> Result<Option<
         StartStatus::UnderWay { number, needs_hook } => {
             if needs_hook {
                 let hooked: Weak<Inner> = Arc::downgrade(inner);
-                inner.world.engine.advances(hooked as Weak<dyn Advance>);
+                inner.world.engine.add_hook(hooked as Weak<dyn ProgressHook>);
             }
             Ok(Some(number))
         }

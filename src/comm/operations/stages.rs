@@ -6,7 +6,7 @@ use super::run::Run;
 use super::running::{OperationNumbers, Prepared, start_order};
 use crate::comm::programs::ready::Ready;
 use crate::comm::state::inner::Inner;
-use crate::engine::{Advance, Advanced, UserMemory};
+use crate::engine::{ProgressHook, ProgressState, UserMemory};
 use crate::error::Error;
 use crate::planted::{self, Planted};
 use crate::timeline::Procedure;
@@ -40,13 +40,13 @@ pub(crate) struct Stages {
 // threads.
 unsafe impl Send for Stages {}
 
-impl Advance for Mutex<Stages> {
-    fn advance(&self) -> Advanced {
+impl ProgressHook for Mutex<Stages> {
+    fn advance(&self) -> ProgressState {
         // If it is locked, the holder of the lock advances it.
         if let Ok(mut stages) = self.try_lock() {
             stages.advance();
         }
-        Advanced::ByPorts
+        ProgressState::ByPorts
     }
 }
 
@@ -207,9 +207,9 @@ impl Run for Stages {
             let engine = &inner.world.engine;
             if self.failure.is_none() {
                 if advances_others {
-                    engine.move_on(operation);
+                    engine.progress_unless_done(operation);
                 }
-                if !engine.look(operation, id, watch) {
+                if !engine.test(operation, id, watch) {
                     return Ok(false);
                 }
             }

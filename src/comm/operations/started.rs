@@ -9,7 +9,7 @@ use super::stages::{RegistrationLifetime, Stages};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
-use crate::engine::{Advance, UserMemory};
+use crate::engine::{ProgressHook, UserMemory};
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -94,7 +94,7 @@ pub(crate) enum Running {
     Short(ShortRun),
     /// By a plan of one stage, which ports advance.
     One(Stages),
-    /// By a plan of several stages. Every wait or test of this rank starts the stages that are due ([`Advance`]),
+    /// By a plan of several stages. Every wait or test of this rank starts the stages that are due ([`ProgressHook`]),
     /// since other ranks may wait for this call while this rank waits for another one.
     Several(Arc<Mutex<Stages>>),
 }
@@ -106,8 +106,8 @@ impl Running {
         }
         let inner = stages.inner().clone();
         let stages = Arc::new(Mutex::new(stages));
-        let advance: Arc<dyn Advance> = stages.clone();
-        inner.world.engine.advances(Arc::downgrade(&advance));
+        let advance: Arc<dyn ProgressHook> = stages.clone();
+        inner.world.engine.add_hook(Arc::downgrade(&advance));
         Running::Several(stages)
     }
 

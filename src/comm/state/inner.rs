@@ -7,7 +7,7 @@ use super::small::{Requests, SmallCollectives};
 use super::ticket_lock::{Ticket, TicketLock};
 use super::world_state::WorldState;
 use crate::endpoint::Tag;
-use crate::engine::{Advance, Advanced};
+use crate::engine::{ProgressHook, ProgressState};
 use crate::planted::{self, Planted};
 
 /// See the module documentation.
@@ -21,9 +21,9 @@ pub(crate) struct Inner {
     operations: TicketLock,
 }
 
-impl Advance for Inner {
-    fn advance(&self) -> Advanced {
-        self.requests().map_or(Advanced::Idle, |requests| requests.advance())
+impl ProgressHook for Inner {
+    fn advance(&self) -> ProgressState {
+        self.requests().map_or(ProgressState::Idle, |requests| requests.advance())
     }
 }
 

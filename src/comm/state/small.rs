@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::members::Members;
 use crate::comm::call::{Call, Caller};
-use crate::engine::Advanced;
+use crate::engine::ProgressState;
 use crate::error::Error;
 use crate::memory::CacheStats;
 use crate::reduce::{Dtype, Op};
@@ -112,7 +112,7 @@ pub(crate) trait Requests {
     fn poll(&self, number: u64, spins: bool, has_failed: bool) -> CallStatus;
 
     /// Advances all calls, unless another thread does.
-    fn advance(&self) -> Advanced;
+    fn advance(&self) -> ProgressState;
 }
 
 /// The state of a call when it has been started.

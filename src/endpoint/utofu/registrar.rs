@@ -152,7 +152,7 @@ impl Registrar {
 
     fn give_back(&self, lease: Lease<Registration>) {
         if let Some(PortCache { cache, port }) = &self.cache {
-            cache.give_back(*port, lease);
+            cache.release(*port, lease);
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) type TrackedRange = (Tracked, Range<u64>);
 
 /// The last accesses to a byte.
 #[derive(Clone, Debug, Default)]
-struct Touched {
+struct LastAccess {
     writer: Option<u32>,
     /// Readers since the last write.
     readers: SmallVec<[u32; 4]>,
@@ -60,7 +60,7 @@ pub(crate) struct Graph {
     deps: Vec<u32>,
     /// For each task, the end of its entries in `deps`.
     deps_end: Vec<u32>,
-    accesses: [Intervals<Touched>; Buffer::COUNT + 1],
+    accesses: [Intervals<LastAccess>; Buffer::COUNT + 1],
 }
 
 impl Graph {
@@ -100,7 +100,7 @@ impl Graph {
             });
         }
         for (place, range) in writes {
-            let written = Touched { writer: Some(id), readers: SmallVec::new() };
+            let written = LastAccess { writer: Some(id), readers: SmallVec::new() };
             self.accesses[place.index()].replace(range.clone(), written, |access| {
                 deps.extend(access.writer);
                 deps.extend_from_slice(&access.readers);

@@ -26,7 +26,7 @@ use self::checked::CheckedPlan;
 use self::emit::{ALIGN, Common, PlacedLane, PortCompiler};
 use self::geometry::{CompileFailure, Geometry};
 use self::program::{Buffer, PortProgram, Program};
-use self::space::{Home, WorkingSpace};
+use self::space::{SpaceMemory, WorkingSpace};
 
 /// Compiles `plan` for a call of the given geometry.
 ///
@@ -39,10 +39,10 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
     if !geometry.sizes.are_known() {
         plan.check_straight()?;
     }
-    let direct = program(plan, geometry, Home::Output)?;
+    let direct = program(plan, geometry, SpaceMemory::Output)?;
     match geometry.staged {
         Some(staged) if staged.is_for(&direct) => {
-            let staged = program(plan, geometry, Home::Work(staged))?;
+            let staged = program(plan, geometry, SpaceMemory::Work(staged))?;
             let staged_bytes = staged.copied_bytes().saturating_sub(direct.copied_bytes());
             Ok(Program { staged_bytes, ..staged })
         }
@@ -51,7 +51,11 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
 }
 
 /// The program whose working spaces lie in `home`.
-fn program(plan: &CheckedPlan, geometry: &Geometry, home: Home) -> Result<Program, CompileFailure> {
+fn program(
+    plan: &CheckedPlan,
+    geometry: &Geometry,
+    home: SpaceMemory,
+) -> Result<Program, CompileFailure> {
     let (mut spaces, work_bytes) = spaces(plan, geometry, home);
     let mut common = Common { work_bytes, n_flags: 0 };
     let mut ports = vec![PortProgram::default(); plan.n_ports() as usize];
@@ -102,13 +106,13 @@ fn sharing_ports(plan: &CheckedPlan) -> Vec<Vec<PortId>> {
 fn spaces<'a>(
     plan: &'a CheckedPlan,
     geometry: &'a Geometry,
-    home: Home,
+    home: SpaceMemory,
 ) -> (Vec<PlacedLane<'a>>, u64) {
     let (mut bases, mut end) = (Vec::new(), 0);
     let lanes = plan.lanes.iter().enumerate();
     let placed = lanes.map(|(index, lane)| {
         let mut space = WorkingSpace::new(plan, index, geometry, home);
-        let memory = space.memory(index);
+        let memory = space.memory_id(index);
         let known = bases.iter().find(|(other, _)| *other == memory).map(|&(_, base)| base);
         space.place_at(known.unwrap_or(end));
         if known.is_none() {

@@ -1,8 +1,8 @@
 //! Blocks that pass through a rank on their way between other ranks: their lengths, and their places meanwhile.
 //!
 //! Only these blocks need memory here. The rank reads blocks that it gives from the user's input, and stores blocks
-//! that it gets in the user's output. A position has room for the longest block that passes through it. In Bruck's
-//! all-to-all with radix r over p ranks, in K rounds, p - 1 - K positions have room (Fan et al. 2025, section 3.3).
+//! that it gets in the user's output. A position has a slot for the longest block that passes through it. In Bruck's
+//! all-to-all with radix r over p ranks, in K rounds, p - 1 - K positions have a slot (Fan et al. 2025, section 3.3).
 
 use hopbine_torus::plan::{Lane, Transfer};
 
@@ -10,19 +10,19 @@ use hopbine_torus::plan::{Lane, Transfer};
 #[derive(Debug)]
 pub(crate) struct Passing<'a> {
     /// The blocks that the lane receives, position by position in the order of its steps: length in elements, and
-    /// whether the block needs room here.
+    /// whether the block needs a slot here.
     received: Vec<(u64, bool)>,
     next: usize,
-    /// By position, the start of its room in elements; the last entry is the end of the last room.
-    rooms: Box<[u64]>,
-    /// By position, whether the block there is in the position's room.
-    is_here: Vec<bool>,
+    /// By position, the start of its slot in elements; the last entry is the end of the last slot.
+    slot_starts: Box<[u64]>,
+    /// By position, whether the block there is in the position's slot.
+    in_slot: Vec<bool>,
     lane: &'a Lane,
 }
 
 impl<'a> Passing<'a> {
     /// The blocks that pass through `lane`, which receives blocks of `lens` elements. With `keeps`, blocks that stay
-    /// have room too.
+    /// have slots too.
     pub(crate) fn new(lane: &'a Lane, lens: impl Iterator<Item = u64>, keeps: bool) -> Self {
         let n_positions = lane.space.n_positions as usize;
         let mut received: Vec<(u64, bool)> = lens.map(|len| (len, keeps)).collect();
@@ -33,36 +33,36 @@ impl<'a> Passing<'a> {
         for step in lane.steps.iter().rev() {
             let arriving: Vec<u32> = positions(&step.recvs).collect();
             at -= arriving.len();
-            for (&position, (len, needs_room)) in arriving.iter().zip(&mut received[at..]) {
+            for (&position, (len, needs_slot)) in arriving.iter().zip(&mut received[at..]) {
                 let position = position as usize;
-                *needs_room |= std::mem::take(&mut is_sent[position]);
-                if *needs_room {
+                *needs_slot |= std::mem::take(&mut is_sent[position]);
+                if *needs_slot {
                     most[position] = (*len).max(most[position]);
                 }
             }
             positions(&step.sends).for_each(|position| is_sent[position as usize] = true);
         }
         let mut end = 0;
-        let rooms = std::iter::once(0).chain(most.into_iter().map(|len| (end += len, end).1));
+        let slot_starts = std::iter::once(0).chain(most.into_iter().map(|len| (end += len, end).1));
         Passing {
             received,
             next: 0,
-            rooms: rooms.collect(),
-            is_here: vec![false; n_positions],
+            slot_starts: slot_starts.collect(),
+            in_slot: vec![false; n_positions],
             lane,
         }
     }
 
-    /// Elements of all rooms together.
-    pub(crate) fn room(&self) -> u64 {
-        self.rooms[self.lane.space.n_positions as usize]
+    /// Elements of all slots together.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.slot_starts[self.lane.space.n_positions as usize]
     }
 
     /// Notes that the next block arrives, in `position`. Returns its length.
     pub(crate) fn receive(&mut self, position: u32) -> u64 {
-        let (len, is_here) = self.received[self.next];
+        let (len, in_slot) = self.received[self.next];
         self.next += 1;
-        self.is_here[position as usize] = is_here;
+        self.in_slot[position as usize] = in_slot;
         len
     }
 
@@ -76,9 +76,9 @@ impl<'a> Passing<'a> {
         lens
     }
 
-    /// The start of the room of `position`, if the block there is in its room.
-    pub(crate) fn place(&self, position: u32) -> Option<u64> {
-        self.is_here[position as usize].then(|| self.rooms[position as usize])
+    /// The start of the slot of `position`, if the block there is in its slot.
+    pub(crate) fn slot_start(&self, position: u32) -> Option<u64> {
+        self.in_slot[position as usize].then(|| self.slot_starts[position as usize])
     }
 }
 
@@ -114,17 +114,18 @@ mod tests {
                 let n_rounds: u32 =
                     rounds.map(|power| (1..r).filter(|z| z * power < p).count() as u32).sum();
                 let what = format!("p = {p}, r = {r}");
-                assert_eq!(passing.room(), u64::from(p - (n_rounds + 1)), "{what}");
+                assert_eq!(passing.capacity(), u64::from(p - (n_rounds + 1)), "{what}");
                 let messages: usize = lane.steps.iter().map(|step| step.sends.len()).sum();
                 assert_eq!(messages, n_rounds as usize, "{what}");
-                // The displacements of positions with room, in order.
+                // The displacements of positions with slots, in order.
                 let displaced = |position| lane.space.block_at_start(Rank(0), position).unwrap().0;
-                let has_room =
-                    |at: u32| passing.rooms[at as usize + 1] > passing.rooms[at as usize];
-                let mut with_room: Vec<u32> =
-                    (0..p).filter(|&at| has_room(at)).map(|at| displaced(Position(at))).collect();
-                with_room.sort_unstable();
-                for (place, o) in with_room.into_iter().enumerate() {
+                let has_slot = |at: u32| {
+                    passing.slot_starts[at as usize + 1] > passing.slot_starts[at as usize]
+                };
+                let mut with_slot: Vec<u32> =
+                    (0..p).filter(|&at| has_slot(at)).map(|at| displaced(Position(at))).collect();
+                with_slot.sort_unstable();
+                for (place, o) in with_slot.into_iter().enumerate() {
                     let dx = o.ilog(r);
                     let dz = o / r.pow(dx);
                     assert_eq!(place as u32, o - 1 - dx * (r - 1) - dz, "{what}, o = {o}");

@@ -1,13 +1,13 @@
 //! Divides a finished graph into the programs of its ports.
 //!
 //! Mostly a graph belongs to one port. If ports share lanes, a task may wait for a task of another port: that port
-//! sets a flag when its task has ended ([`PortProgram::tells`]), and the waiting port polls the flag
-//! ([`PortProgram::hears`]).
+//! sets a flag when its task has ended ([`PortProgram::task_flags`]), and the waiting port polls the flag
+//! ([`PortProgram::flag_waits`]).
 
 use hopbine_torus::PortId;
 
 use super::graph::Graph;
-use super::program::{Buffer, Fold, Heard, ListRange, Move, NO_FLAG, PortProgram, Region, Task};
+use super::program::{Buffer, FlagWait, Fold, ListRange, Move, NO_FLAG, PortProgram, Region, Task};
 use super::readers::readers;
 
 /// The lists that tasks refer to.
@@ -75,22 +75,22 @@ fn program(
         })
     };
     let (successor_start, successors) = successors(tasks.len(), local);
-    let mut hears: Vec<(PortId, Vec<Heard>)> = Vec::new();
+    let mut flag_waits: Vec<(PortId, Vec<FlagWait>)> = Vec::new();
     for (own, &task) in (0..).zip(tasks) {
         for (dep, _) in deps(task).filter(|(_, dep)| *dep == u32::MAX) {
-            let heard = Heard { flag: flags[dep as usize], task: own };
+            let heard = FlagWait { flag: flags[dep as usize], task: own };
             let port = graph.at[dep as usize].port;
-            match hears.iter_mut().find(|(of, _)| *of == port) {
+            match flag_waits.iter_mut().find(|(of, _)| *of == port) {
                 Some((_, of_port)) => of_port.push(heard),
-                None => hears.push((port, vec![heard])),
+                None => flag_waits.push((port, vec![heard])),
             }
         }
     }
     // In the order in which the other port executes them.
-    hears.iter_mut().for_each(|(_, of_port)| of_port.sort_unstable_by_key(|heard| heard.flag));
+    flag_waits.iter_mut().for_each(|(_, of_port)| of_port.sort_unstable_by_key(|heard| heard.flag));
     let has_flags =
         tasks.iter().any(|&task| flags.get(task as usize).is_some_and(|&f| f != NO_FLAG));
-    let tells = tasks.iter().filter(|_| has_flags).map(|&task| flags[task as usize]);
+    let task_flags = tasks.iter().filter(|_| has_flags).map(|&task| flags[task as usize]);
     let recvs = (0..).zip(&own_tasks).filter(|(_, task)| matches!(task, Task::Recv { .. }));
     let mut program = PortProgram {
         steps: tasks.iter().map(|&task| graph.at[task as usize].step).collect(),
@@ -103,8 +103,8 @@ fn program(
         moves: lists.moves.into(),
         folds: lists.folds.into(),
         operands: lists.operands.into(),
-        tells: tells.collect(),
-        hears: hears.into_iter().map(|(_, of_port)| of_port.into()).collect(),
+        task_flags: task_flags.collect(),
+        flag_waits: flag_waits.into_iter().map(|(_, of_port)| of_port.into()).collect(),
         tasks: own_tasks,
         ..PortProgram::default()
     };

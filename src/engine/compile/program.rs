@@ -128,7 +128,7 @@ pub struct Fold {
 
 /// A dependency on a task of another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct FlagWait {
     /// Flag of the other port's task, set when that task has ended.
     pub flag: u32,
     /// The task that waits.
@@ -171,15 +171,15 @@ pub struct PortProgram {
     /// [`RESULT`](super::readers::RESULT) for results that no task reads, and no task (`u32::MAX`).
     pub readers: Box<[u32]>,
     /// For each task, its flag, or [`NO_FLAG`] if no task of another port waits for it. Empty if no task has a flag.
-    pub tells: Box<[u32]>,
+    pub task_flags: Box<[u32]>,
     /// Dependencies on tasks of other ports: a list for each such port, in the order of that port's tasks.
-    pub hears: Box<[Box<[Heard]>]>,
+    pub flag_waits: Box<[Box<[FlagWait]>]>,
 }
 
 impl PortProgram {
     /// The flag of a task, if a task of another port waits for it.
     pub fn flag(&self, task: u32) -> Option<u32> {
-        self.tells.get(task as usize).copied().filter(|&flag| flag != NO_FLAG)
+        self.task_flags.get(task as usize).copied().filter(|&flag| flag != NO_FLAG)
     }
 
     /// The tasks that wait for task `task`.

@@ -26,7 +26,7 @@ use super::regions::{Regions, push_joined};
 
 /// The memory for working spaces.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Home {
+pub(crate) enum SpaceMemory {
     /// The user's output if its order is that of the space, else working memory.
     Output,
     /// Working memory: no message that needs registered memory is in the user's memory.
@@ -39,7 +39,7 @@ pub(crate) struct WorkingSpace<'a> {
     plan: &'a Plan,
     lane: &'a Lane,
     geometry: &'a Geometry,
-    home: Home,
+    memory: SpaceMemory,
     extent: Extent,
     /// Start of the space; `None` for tokens, which take no memory.
     base: Option<(Buffer, u64)>,
@@ -60,7 +60,7 @@ impl<'a> WorkingSpace<'a> {
         plan: &'a CheckedPlan,
         index: usize,
         geometry: &'a Geometry,
-        home: Home,
+        memory: SpaceMemory,
     ) -> Self {
         let lane = &plan.lanes[index];
         let [given, gotten] = geometry.sizes.counts();
@@ -68,7 +68,7 @@ impl<'a> WorkingSpace<'a> {
         let base = match lane.space.payload {
             Payload::Token => None,
             _ => {
-                let is_free = matches!(home, Home::Output);
+                let is_free = matches!(memory, SpaceMemory::Output);
                 let output = in_output(plan, lane, geometry, &extent).filter(|_| is_free);
                 Some(output.unwrap_or((Buffer::Work, 0)))
             }
@@ -85,8 +85,8 @@ impl<'a> WorkingSpace<'a> {
                 let part = extent.part_of(count);
                 part.end - part.start
             };
-            let keeps =
-                matches!(home, Home::Work(_)) || input_buffer(plan, geometry) == Buffer::Recv;
+            let keeps = matches!(memory, SpaceMemory::Work(_))
+                || input_buffer(plan, geometry) == Buffer::Recv;
             Passing::new(lane, learnt.received[index].iter().map(part), keeps)
         });
         if let Some(passing) = &passing {
@@ -96,7 +96,7 @@ impl<'a> WorkingSpace<'a> {
             plan,
             lane,
             geometry,
-            home,
+            memory,
             extent,
             base,
             origin: Intervals::new(),
@@ -110,13 +110,13 @@ impl<'a> WorkingSpace<'a> {
 
     /// Bytes of working memory for the space, unless it is in the user's memory.
     pub(crate) fn work_bytes(&self) -> u64 {
-        let elements = self.passing.as_ref().map_or_else(|| self.extent.len(), Passing::room);
+        let elements = self.passing.as_ref().map_or_else(|| self.extent.len(), Passing::capacity);
         elements * self.geometry.elem_bytes
     }
 
     /// Identifies the working memory of the space: lanes with the same part share it, except that every lane has its
     /// own for blocks that pass.
-    pub(crate) fn memory(&self, index: usize) -> usize {
+    pub(crate) fn memory_id(&self, index: usize) -> usize {
         if self.passing.is_some() { index } else { self.lane.part.start as usize }
     }
 
@@ -177,7 +177,7 @@ impl<'a> WorkingSpace<'a> {
 
     /// Whether a message from one region is packed nevertheless.
     pub(crate) fn packs(&self, from: Region) -> bool {
-        matches!(self.home, Home::Work(staged) if staged.packs(from))
+        matches!(self.memory, SpaceMemory::Work(staged) if staged.packs(from))
     }
 
     /// True if positions have no bytes.
@@ -186,7 +186,7 @@ impl<'a> WorkingSpace<'a> {
     }
 
     /// The range in which hazards on bytes of the space are tracked.
-    pub(crate) fn place(&self, range: &Range<u64>) -> (Tracked, Range<u64>) {
+    pub(crate) fn tracked(&self, range: &Range<u64>) -> (Tracked, Range<u64>) {
         match self.base {
             None => (Tracked::Tokens, range.clone()),
             Some((buffer, base)) => (Tracked::In(buffer), base + range.start..base + range.end),
@@ -222,11 +222,11 @@ impl<'a> WorkingSpace<'a> {
         self.origin.clear(range.clone());
     }
 
-    /// The region to store `range` in: the room of a block that passes, or its place in the user's output if that is
+    /// The region to store `range` in: the slot of a block that passes, or its place in the user's output if that is
     /// contiguous and holds no input, or its place in the space.
     pub(crate) fn target(&self, range: &Range<u64>) -> Region {
         let len = range.end - range.start;
-        match (self.room(range), self.final_offset(range)) {
+        match (self.passing_offset(range), self.final_offset(range)) {
             (Some(offset), _) => Region { buffer: Buffer::Work, offset, len },
             (None, Some(offset)) => Region { buffer: Buffer::Recv, offset, len },
             (None, None) => self.region(range),
@@ -234,12 +234,12 @@ impl<'a> WorkingSpace<'a> {
     }
 
     /// Offset in the working buffer of bytes of a block that passes.
-    fn room(&self, range: &Range<u64>) -> Option<u64> {
+    fn passing_offset(&self, range: &Range<u64>) -> Option<u64> {
         let (passing, (_, base)) = (self.passing.as_ref()?, self.base?);
         let size = self.geometry.elem_bytes;
         let position = self.extent.positions(&(range.start / size..range.end.div_ceil(size))).start;
         let within = range.start - self.bytes(Run::new(position, 1)).start;
-        Some(base + passing.place(position)? * size + within)
+        Some(base + passing.slot_start(position)? * size + within)
     }
 
     /// Notes that `range` has been stored in `target`, which [`target`](WorkingSpace::target) has returned: later
@@ -257,7 +257,7 @@ impl<'a> WorkingSpace<'a> {
     /// block.)
     fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
         let Lane { space, .. } = self.lane;
-        let is_apart = matches!(self.home, Home::Output)
+        let is_apart = matches!(self.memory, SpaceMemory::Output)
             && matches!(self.base, Some((Buffer::Work, _)))
             && (input_buffer(self.plan, self.geometry) == Buffer::Send
                 || gives(self.plan) == Share::Own);
@@ -301,7 +301,7 @@ impl<'a> WorkingSpace<'a> {
     }
 
     fn find_origins(&mut self) {
-        let Some((home, base)) = self.base else { return };
+        let Some((buffer, base)) = self.base else { return };
         let input = input_buffer(self.plan, self.geometry);
         let rank = self.plan.rank;
         let space = &self.lane.space;
@@ -338,7 +338,7 @@ impl<'a> WorkingSpace<'a> {
             }
         }
         for (range, offset) in origins {
-            if (input, offset) != (home, base + range.start) {
+            if (input, offset) != (buffer, base + range.start) {
                 let delta = offset.wrapping_sub(range.start);
                 self.origin.set(range, (input, delta));
             }

@@ -12,7 +12,7 @@ use crate::error::{Awaited, Blame, Error};
 use crate::engine::run::port::Port;
 
 /// Longest time for news of a failure to reach all ranks, if all of them are waiting.
-const NEWS_TAKE: Duration = Duration::from_millis(250);
+const NEWS_TIME: Duration = Duration::from_millis(250);
 /// Longest time counted between two polls: if this thread had no core, the peer is not at fault.
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
@@ -20,7 +20,7 @@ impl Port {
     /// Step and item that `operation` waits for on this port, if it is under way here and does not only wait for
     /// other ports.
     pub(crate) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
-        let state = self.reserve();
+        let state = self.lock_state();
         let mut active = state.runs.values();
         let run = &active.find(|active| active.run.operation() == operation)?.run;
         match run.awaited() {
@@ -32,12 +32,12 @@ impl Port {
 
     /// Step and item that the first run with a pending wait, of those under way, waits for.
     pub(crate) fn awaited_by_run(&self) -> Option<(u32, Awaited)> {
-        self.reserve().runs.values().find_map(|active| active.run.awaited())
+        self.lock_state().runs.values().find_map(|active| active.run.awaited())
     }
 
     /// Publishes this rank's status for other ranks.
-    pub(crate) fn show(&self, status: Status) {
-        let state = &mut *self.reserve();
+    pub(crate) fn publish(&self, status: Status) {
+        let state = &mut *self.lock_state();
         if let Some(observer) = state.endpoint.observer().filter(|_| !state.has_given_up) {
             observer.show(status);
         }
@@ -58,7 +58,7 @@ impl Port {
                 return Ok(Status::Unknown);
             }
             {
-                let mut state = self.reserve();
+                let mut state = self.lock_state();
                 let Some(observer) = state.endpoint.observer() else { return Ok(Status::Unknown) };
                 if !is_asked {
                     let asked = observer.ask(rank);
@@ -85,27 +85,27 @@ impl Port {
     }
 
     /// The reason for which another rank has given up, if news of that have arrived.
-    pub(crate) fn told(&self) -> Option<Blame> {
-        self.reserve().endpoint.observer()?.told()
+    pub(crate) fn received_news(&self) -> Option<Blame> {
+        self.lock_state().endpoint.observer()?.told()
     }
 
-    /// Waits for news of a failure, at most [`NEWS_TAKE`] and at most `patience`. An unreachable rank may have given
+    /// Waits for news of a failure, at most [`NEWS_TIME`] and at most `patience`. An unreachable rank may have given
     /// up, told others, and exited: then news that name the rank at fault are on their way.
-    pub(crate) fn news(&self, patience: Duration) -> Option<Blame> {
-        let end = self.time.now() + NEWS_TAKE.min(patience);
+    pub(crate) fn await_news(&self, patience: Duration) -> Option<Blame> {
+        let end = self.time.now() + NEWS_TIME.min(patience);
         loop {
-            match self.told() {
-                None if self.time.now() < end => self.time.sleep(NEWS_TAKE / 100),
+            match self.received_news() {
+                None if self.time.now() < end => self.time.sleep(NEWS_TIME / 100),
                 told => return told,
             }
         }
     }
 
     /// Replaces an error by its cause: an unreachable peer may have given up for another reason, and told others.
-    pub(crate) fn explained(&self, error: Error) -> Error {
+    pub(crate) fn with_cause(&self, error: Error) -> Error {
         match &error {
             Error::Wire { source: WireError { peer: Some(_), .. }, .. } => {
-                let told = self.news(Duration::MAX);
+                let told = self.await_news(Duration::MAX);
                 told.map_or(error, |blame| Error::Lost { rank: self.rank, blame })
             }
             _ => error,

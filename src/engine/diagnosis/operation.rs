@@ -27,24 +27,24 @@ impl OperationWatch {
         }
     }
 
-    /// As [`Watchdog::look`], for a caller that waits for the operation.
-    pub(crate) fn look(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
-        self.watchdog.look(group, wanted)
+    /// As [`Watchdog::check`], for a caller that waits for the operation.
+    pub(crate) fn check(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
+        self.watchdog.check(group, wanted)
     }
 
     /// Notes a test that found the operation not done.
     ///
     /// # Errors
-    /// As [`Watchdog::look`].
-    pub(crate) fn tested(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
+    /// As [`Watchdog::check`].
+    pub(crate) fn note_test(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
         self.n_tests = self.n_tests.wrapping_add(1);
         if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
             return Ok(());
         }
-        self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
+        self.watchdog.check_with_gap(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
     }
 
-    /// Whether nothing has moved since the last look.
+    /// Whether nothing has moved since the last check.
     pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
         self.watchdog.is_still(group, wanted)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Search<'a> {
 /// A chain of ranks, each of which waits for the next.
 struct Chain {
     /// The waiting ranks in order, with their statuses.
-    shown: Vec<(Rank, Status)>,
+    waiting: Vec<(Rank, Status)>,
     /// The last rank; if the chain is a circle, the lowest rank of the circle.
     end: Rank,
     cause: Option<Blame>,
@@ -43,24 +43,24 @@ impl Search<'_> {
     }
 
     /// Follows the chain of waits from `first`, the rank that this rank waits for.
-    pub(crate) fn chain(&self, first: Rank) -> Option<Blame> {
+    pub(crate) fn follow_chain(&self, first: Rank) -> Option<Blame> {
         self.follow(first).cause
     }
 
     fn follow(&self, first: Rank) -> Chain {
         let mut seen = HashSet::from([self.rank]);
         let (mut at, mut before) = (first, None);
-        let mut shown = Vec::new();
+        let mut waiting = Vec::new();
         while seen.insert(at) {
             let status = match self.ask(at) {
                 Ok(status) => status,
-                Err(blame) => return Chain { shown, end: at, cause: Some(blame) },
+                Err(blame) => return Chain { waiting, end: at, cause: Some(blame) },
             };
             let cause = match status {
                 Status::WaitsFor(next, _)
                 | Status::AtGates(Some(next), _)
                 | Status::AtHardware(next, _) => {
-                    shown.push((at, status));
+                    waiting.push((at, status));
                     before = Some(std::mem::replace(&mut at, next));
                     continue;
                 }
@@ -75,7 +75,7 @@ impl Search<'_> {
                 // If the rank has given up, `ask` has set this rank's failure.
                 Status::Unknown | Status::GivenUp(_) => None,
             };
-            return Chain { shown, end: at, cause };
+            return Chain { waiting, end: at, cause };
         }
         // Waits for messages and waits at hardware in one circle belong to different calls: name a rank whose wait is
         // of the other kind than this rank's.
@@ -85,19 +85,19 @@ impl Search<'_> {
             Status::AtHardware(..) => false,
             _ => self.is_at_hardware,
         };
-        let cause = match shown.iter().find(is_elsewhere) {
+        let cause = match waiting.iter().find(is_elsewhere) {
             Some(&(other, _)) => self.found(other, Fault::Elsewhere),
             None => self.found(at, Fault::Circle),
         };
-        let begin = shown.iter().position(|&(rank, _)| rank == at).unwrap_or(0);
-        let end = shown[begin..].iter().fold(at, |lowest, &(rank, _)| lowest.min(rank));
-        Chain { shown, end, cause }
+        let begin = waiting.iter().position(|&(rank, _)| rank == at).unwrap_or(0);
+        let end = waiting[begin..].iter().fold(at, |lowest, &(rank, _)| lowest.min(rank));
+        Chain { waiting, end, cause }
     }
 
     /// The rank that should report the waits that end at the same rank as this rank's wait for `first`, and its
     /// status; `None` if this rank should. It is one of the ranks that wait for the end itself, and of these the
     /// first in the order of the end's gossip peers, if one of the gossip peers waits for the end.
-    pub(super) fn nearer(
+    pub(super) fn reporter(
         &self,
         first: Rank,
         cause: Option<Blame>,
@@ -112,9 +112,9 @@ impl Search<'_> {
         // The status of an absent `first` may be stale: do not follow it.
         let is_next = |blame: Blame| (blame.rank, blame.fault) == (first, Fault::Absent);
         if !cause.is_some_and(is_next) {
-            let Chain { shown, end, .. } = self.follow(first);
+            let Chain { waiting, end, .. } = self.follow(first);
             if end != first {
-                return shown.into_iter().find(|&(_, status)| waits_for(status, end));
+                return waiting.into_iter().find(|&(_, status)| waits_for(status, end));
             }
         }
         let mut before = gossip_peers(first, n_ranks).take_while(|&at| at != self.rank);
@@ -126,7 +126,7 @@ impl Search<'_> {
 
     /// The same for a wait for all ranks at the gates, where each rank may blame a different one: the first of rank 0
     /// and its gossip peers that is at the gates.
-    pub(super) fn nearer_at_gates(&self, n_ranks: u32) -> Option<(Rank, Status)> {
+    pub(super) fn reporter_at_gates(&self, n_ranks: u32) -> Option<(Rank, Status)> {
         let first = [0].into_iter().chain(gossip_peers(0, n_ranks));
         first.take_while(|&at| at != self.rank).find_map(|at| {
             let is_there = |status: &Status| matches!(status, Status::AtGates(..));
@@ -143,25 +143,25 @@ impl Search<'_> {
         ranks: impl Iterator<Item = Rank>,
         mut meanwhile: impl FnMut(),
     ) -> Result<Vec<(Rank, Status)>, Option<Blame>> {
-        let mut shown = Vec::new();
+        let mut statuses = Vec::new();
         for at in ranks {
             meanwhile();
             match self.ask(at).map_err(Some)? {
                 Status::Silent => return Err(self.found(at, Fault::Unreachable)),
                 Status::Unknown | Status::GivenUp(_) => return Err(None),
                 Status::Left => {}
-                status => shown.push((at, status)),
+                status => statuses.push((at, status)),
             }
         }
-        Ok(shown)
+        Ok(statuses)
     }
 
     /// Searches `ranks` for one that is not at the gates, and for the rank that blocks it.
-    pub(crate) fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
+    pub(crate) fn find_absent(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
         let mut elsewhere = None;
         let mut absent = None;
         for at in ranks {
-            if let Some(blame) = self.port.told() {
+            if let Some(blame) = self.port.received_news() {
                 return Some(blame);
             }
             match self.ask(at) {
@@ -172,7 +172,7 @@ impl Search<'_> {
                 Ok(Status::Unknown | Status::GivenUp(_)) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
                 // On its way to the gates, unless it waits for this rank.
-                Ok(Status::WaitsFor(..) | Status::AtHardware(..)) => match self.chain(at) {
+                Ok(Status::WaitsFor(..) | Status::AtHardware(..)) => match self.follow_chain(at) {
                     Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
                     Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
                     Some(_) => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),

@@ -25,19 +25,19 @@ use crate::engine::run::group::{Group, OnTimeout};
 use crate::engine::run::port::Port;
 
 /// Age of a wait at which it is published: much more than most waits take, much less than any time-out.
-const SHOWN_AFTER: Duration = Duration::from_millis(20);
+const PUBLISH_AFTER: Duration = Duration::from_millis(20);
 /// Age of a wait at the first search for a rank that is gone; each later search is at twice the age of the one
 /// before.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
+const FIRST_SEARCH: Duration = Duration::from_secs(1);
 /// Least and most time for a search: the least because a slow wire must make no rank unreachable, the most for any
 /// time-out.
-const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const SEARCH_TIME: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// Least time-out at tear-down for the device to finish, however short the configured time-out, which is meant for
 /// other ranks.
-const DEVICE_TAKES: Duration = Duration::from_secs(1);
+const DEVICE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time to see which ranks keep publishing that they wait, and the number of times that this rank publishes
 /// meanwhile.
-const BEATS_TAKE: Duration = Duration::from_millis(250);
+const BEATS_TIME: Duration = Duration::from_millis(250);
 const BEATS: u32 = 25;
 /// Longest time counted between two looks at the clock: in a longer interval this process was stopped, or had no
 /// core, and has not seen what arrived.
@@ -49,31 +49,31 @@ pub(crate) enum WaitedFor {
     /// The operation with this context and number.
     Operation((u64, u32)),
     /// All ranks, at the barrier gates.
-    Everybody,
+    AllRanks,
     /// All ranks of a communicator: the given rank has not arrived at the flat buffer, or is the next at the gates.
     Rank(Rank),
     /// All that is left to do on this port at tear-down.
-    Rest(PortId),
+    TearDown(PortId),
 }
 
 /// How many ranks a search asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Care {
+enum Effort {
     /// The gossip peers; may be repeated often.
     Quick,
     /// All ranks.
     Thorough,
 }
 
-impl Care {
+impl Effort {
     /// The ranks to ask if no particular rank is suspected.
-    fn asked(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
+    fn ranks(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
         let (rank, n_ranks) = (group.rank, group.n_ranks);
         match self {
-            Care::Quick => Box::new(gossip_peers(rank, n_ranks)),
+            Effort::Quick => Box::new(gossip_peers(rank, n_ranks)),
             // From the next rank on, so that ranks begin with different ones: the rank that finds the cause tells the
             // others.
-            Care::Thorough => Box::new((rank + 1..n_ranks).chain(0..rank)),
+            Effort::Thorough => Box::new((rank + 1..n_ranks).chain(0..rank)),
         }
     }
 }
@@ -81,75 +81,75 @@ impl Care {
 /// The watch over one wait.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
-    last_look: Option<Instant>,
+    last_check: Option<Instant>,
     /// Time without progress of the subject.
     idle: Duration,
-    /// [`WaitedFor::rest`] at the last look.
-    rest: u64,
-    shown: bool,
+    /// [`WaitedFor::progress_mark`] at the last check.
+    progress_mark: u64,
+    is_published: bool,
     /// Age of the wait at the last search for a rank that is gone.
-    looked: Option<Duration>,
+    last_search: Option<Duration>,
     /// Age of the wait when it was last found too long.
-    warned: Option<Duration>,
+    last_warning: Option<Duration>,
 }
 
 impl Watchdog {
     /// Ends the watch over a wait that is over.
     #[inline]
     pub(crate) fn end(&mut self, group: &Group) {
-        if self.last_look.is_some() {
-            self.end_looked(group);
+        if self.last_check.is_some() {
+            self.end_started(group);
         }
     }
 
     #[cold]
-    fn end_looked(&mut self, group: &Group) {
-        if self.shown {
-            group.show(Status::Busy);
+    fn end_started(&mut self, group: &Group) {
+        if self.is_published {
+            group.publish(Status::Busy);
         }
         *self = Watchdog::default();
     }
 
-    /// Looks at the clock, and at the progress of the subject.
+    /// Checks the clock and the progress of the subject.
     ///
     /// # Errors
     /// [`Error::Lost`] or [`Error::Timeout`] if waiting longer is pointless.
-    pub(crate) fn look(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
-        self.look_after(group, wanted, LONGEST_GAP)
+    pub(crate) fn check(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
+        self.check_with_gap(group, wanted, LONGEST_GAP)
     }
 
-    pub(super) fn look_after(
+    pub(super) fn check_with_gap(
         &mut self,
         group: &Group,
         wanted: WaitedFor,
         gap: Duration,
     ) -> Result<(), Error> {
         let now = group.waits.time.now();
-        let last = self.last_look.replace(now).unwrap_or(now);
+        let last = self.last_check.replace(now).unwrap_or(now);
         self.idle += (now - last).min(gap);
         let timeout = wanted.timeout(group);
-        if self.idle < SHOWN_AFTER.min(timeout / 8) {
+        if self.idle < PUBLISH_AFTER.min(timeout / 8) {
             return Ok(());
         }
-        // The moves since the last look may all belong to other operations.
-        let rest = wanted.rest(group);
-        if std::mem::replace(&mut self.rest, rest) != rest {
+        // The moves since the last check may all belong to other operations.
+        let mark = wanted.progress_mark(group);
+        if std::mem::replace(&mut self.progress_mark, mark) != mark {
             self.end(group);
-            (self.last_look, self.rest) = (Some(now), rest);
+            (self.last_check, self.progress_mark) = (Some(now), mark);
             return Ok(());
         }
         let idle = self.idle;
         let rank = group.rank;
-        let patience = (timeout / 4).clamp(SEARCH.0, SEARCH.1);
-        self.shown = true;
-        group.show(wanted.status(group));
-        if let Some(blame) = group.ports.first().and_then(|port| port.told()) {
+        let patience = (timeout / 4).clamp(SEARCH_TIME.0, SEARCH_TIME.1);
+        self.is_published = true;
+        group.publish(wanted.status(group));
+        if let Some(blame) = group.ports.first().and_then(|port| port.received_news()) {
             return Err(Error::Lost { rank, blame });
         }
-        if idle > self.warned.map_or(timeout, |last| 2 * last) {
-            self.warned = Some(idle);
+        if idle > self.last_warning.map_or(timeout, |last| 2 * last) {
+            self.last_warning = Some(idle);
             let (port, step, awaited) = wanted.awaited(group);
-            let cause = wanted.cause(group, patience, Care::Thorough);
+            let cause = wanted.cause(group, patience, Effort::Thorough);
             let is_witness = wanted.is_witness(group, patience, cause);
             if let Some(reason) = group.failure.reason() {
                 // Another rank has found a failure first, and this rank's search is incomplete.
@@ -179,9 +179,9 @@ impl Watchdog {
                 (OnTimeout::Warn, _) => {}
             }
         }
-        if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
-            self.looked = Some(idle);
-            if let Some(blame) = wanted.cause(group, patience, Care::Quick)
+        if idle > self.last_search.map_or(FIRST_SEARCH.min(timeout / 4), |last| 2 * last) {
+            self.last_search = Some(idle);
+            if let Some(blame) = wanted.cause(group, patience, Effort::Quick)
                 && matches!(blame.fault, Fault::Unreachable | Fault::Failed | Fault::Left)
             {
                 return Err(Error::Lost { rank, blame });
@@ -190,9 +190,9 @@ impl Watchdog {
         Ok(())
     }
 
-    /// Whether nothing has moved since the last look.
+    /// Whether nothing has moved since the last check.
     pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
-        wanted.rest(group) == self.rest
+        wanted.progress_mark(group) == self.progress_mark
     }
 }
 
@@ -204,20 +204,20 @@ fn is_certain(group: &Group, blame: Blame) -> bool {
         Fault::Absent => false,
         // A rank publishes one of its waits. If its threads wait for different things, an apparent circle need not be
         // one.
-        Fault::Elsewhere | Fault::Circle => !group.has_several(),
+        Fault::Elsewhere | Fault::Circle => !group.has_several_comms(),
     }
 }
 
 impl WaitedFor {
     /// A number that changes when the subject makes progress.
-    fn rest(self, group: &Group) -> u64 {
+    fn progress_mark(self, group: &Group) -> u64 {
         match self {
             WaitedFor::Operation(operation) => {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
             }
             // Progress is invisible before the end.
-            WaitedFor::Everybody | WaitedFor::Rank(_) => 0,
-            WaitedFor::Rest(_) => group.n_moves(),
+            WaitedFor::AllRanks | WaitedFor::Rank(_) => 0,
+            WaitedFor::TearDown(_) => group.n_moves(),
         }
     }
 
@@ -225,8 +225,8 @@ impl WaitedFor {
     fn timeout(self, group: &Group) -> Duration {
         let timeout = group.config.timeout;
         match self {
-            WaitedFor::Rest(_) if self.awaited(group).2 == Awaited::Interface => {
-                timeout.max(DEVICE_TAKES)
+            WaitedFor::TearDown(_) if self.awaited(group).2 == Awaited::Interface => {
+                timeout.max(DEVICE_TIMEOUT)
             }
             _ => timeout,
         }
@@ -234,9 +234,9 @@ impl WaitedFor {
 
     fn awaited(self, group: &Group) -> (PortId, u32, Awaited) {
         match self {
-            WaitedFor::Everybody => (PortId(0), 0, Awaited::AllRanks),
+            WaitedFor::AllRanks => (PortId(0), 0, Awaited::AllRanks),
             WaitedFor::Rank(rank) => (PortId(0), 0, Awaited::MessageFrom(rank)),
-            WaitedFor::Rest(port) => {
+            WaitedFor::TearDown(port) => {
                 let (step, awaited) = group.ports[port.index()].awaited_first();
                 (port, step, awaited)
             }
@@ -268,22 +268,22 @@ impl WaitedFor {
     }
 
     /// The rank at fault, if a search of at most `patience` finds it.
-    fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
-        let is_shown = |found: &Option<Blame>| {
+    fn cause(self, group: &Group, patience: Duration, effort: Effort) -> Option<Blame> {
+        let is_apparent = |found: &Option<Blame>| {
             found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
         };
-        let mut found = self.search(group, patience, care);
-        if is_shown(&found) {
+        let mut found = self.search(group, patience, effort);
+        if is_apparent(&found) {
             // A rank publishes one of its waits; another of its waits may be for a rank that is gone or late. So a
             // circle counts only if all ranks wait.
-            match self.survey(group, patience, care) {
+            match self.survey(group, patience, effort) {
                 Err(gone) => found = gone,
-                Ok(shown) if care == Care::Thorough => {
-                    self.go_on(group);
-                    found = self.search(group, patience, care);
-                    if is_shown(&found) {
-                        let later = self.survey(group, patience, care);
-                        let absent = |later: Vec<_>| self.absent(group, &shown, later);
+                Ok(earlier) if effort == Effort::Thorough => {
+                    self.keep_publishing(group);
+                    found = self.search(group, patience, effort);
+                    if is_apparent(&found) {
+                        let later = self.survey(group, patience, effort);
+                        let absent = |later: Vec<_>| self.absent(group, &earlier, later);
                         found = later.map_or_else(|gone| gone, |later| absent(later).or(found));
                     }
                 }
@@ -293,7 +293,7 @@ impl WaitedFor {
         match found {
             Some(Blame { fault: Fault::Unreachable, .. }) => {
                 let (port, ..) = self.awaited(group);
-                group.ports[port.index()].news(patience).or(found)
+                group.ports[port.index()].await_news(patience).or(found)
             }
             found => found,
         }
@@ -302,25 +302,25 @@ impl WaitedFor {
     /// Whether this rank, of all ranks with possibly the same cause, should report that its wait takes too long.
     fn is_witness(self, group: &Group, patience: Duration, cause: Option<Blame>) -> bool {
         let search = self.begin_search(group, patience);
-        let nearer = match (self, self.awaited(group).2) {
-            (WaitedFor::Everybody, _) => search.nearer_at_gates(group.n_ranks),
+        let reporter = match (self, self.awaited(group).2) {
+            (WaitedFor::AllRanks, _) => search.reporter_at_gates(group.n_ranks),
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => {
-                search.nearer(peer, cause, group.n_ranks)
+                search.reporter(peer, cause, group.n_ranks)
             }
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };
-        let Some((rank, shown)) = nearer else { return true };
+        let Some((rank, status)) = reporter else { return true };
         // A rank that was stopped, or hardly ever tests, reports nothing, and does not update its status either.
-        self.go_on(group);
-        self.begin_search(group, patience).ask(rank) == Ok(shown)
+        self.keep_publishing(group);
+        self.begin_search(group, patience).ask(rank) == Ok(status)
     }
 
-    /// Publishes for [`BEATS_TAKE`] that this rank still waits.
-    fn go_on(self, group: &Group) {
+    /// Publishes for [`BEATS_TIME`] that this rank still waits.
+    fn keep_publishing(self, group: &Group) {
         for _ in 0..BEATS {
-            group.waits.time.sleep(BEATS_TAKE / BEATS);
+            group.waits.time.sleep(BEATS_TIME / BEATS);
             group.progress();
-            group.show(self.status(group));
+            group.publish(self.status(group));
         }
     }
 
@@ -329,7 +329,7 @@ impl WaitedFor {
         Search {
             rank: group.rank,
             port: &group.ports[self.awaited(group).0.index()],
-            is_at_hardware: matches!(self, WaitedFor::Everybody | WaitedFor::Rank(_)),
+            is_at_hardware: matches!(self, WaitedFor::AllRanks | WaitedFor::Rank(_)),
             patience: patience / 2,
             end: group.waits.time.now() + patience / 2,
         }
@@ -341,34 +341,34 @@ impl WaitedFor {
         self,
         group: &Group,
         patience: Duration,
-        care: Care,
+        effort: Effort,
     ) -> Result<Vec<(Rank, Status)>, Option<Blame>> {
-        let show = || group.show(self.status(group));
-        self.begin_search(group, patience).survey(care.asked(group), show)
+        let publish = || group.publish(self.status(group));
+        self.begin_search(group, patience).survey(effort.ranks(group), publish)
     }
 
-    /// A rank that does not wait, by an earlier survey `shown` and one of `now`: it is busy, or has not updated its
+    /// A rank that does not wait, by the surveys `earlier` and `now`: it is busy, or has not updated its
     /// status, as a waiting rank would.
     fn absent(
         self,
         group: &Group,
-        shown: &[(Rank, Status)],
+        earlier: &[(Rank, Status)],
         now: Vec<(Rank, Status)>,
     ) -> Option<Blame> {
-        let shown: HashMap<Rank, Status> = shown.iter().copied().collect();
+        let earlier: HashMap<Rank, Status> = earlier.iter().copied().collect();
         let is_absent = |&(rank, status): &(Rank, Status)| {
-            status == Status::Busy || shown.get(&rank) == Some(&status)
+            status == Status::Busy || earlier.get(&rank) == Some(&status)
         };
         let (rank, _) = now.into_iter().find(is_absent)?;
         Some(Blame { rank, fault: Fault::Absent, by: group.rank })
     }
 
     /// The rank at fault, by the chain of waits.
-    fn search(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
+    fn search(self, group: &Group, patience: Duration, effort: Effort) -> Option<Blame> {
         let search = self.begin_search(group, patience);
         match (self, self.awaited(group).2) {
-            (WaitedFor::Everybody, _) => search.among(care.asked(group)),
-            (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
+            (WaitedFor::AllRanks, _) => search.find_absent(effort.ranks(group)),
+            (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.follow_chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         }
     }

@@ -36,7 +36,7 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 /// ranks.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 /// Number of waits that sleep before one tries to yield again: at first, and at most.
-const SLEEPY_WAITS: (u32, u32) = (256, 2048);
+const SLEEPING_WAITS: (u32, u32) = (256, 2048);
 /// Number of slow yields beside other programs, with at most [`FEW_YIELDS`] quick ones between two of them, that
 /// count as contention; fewer may be an accident, such as a short-lived system thread. The second number applies if
 /// waits have slept lately.
@@ -66,13 +66,13 @@ pub struct Waits {
     /// Cores that this process may use.
     n_cores: usize,
     /// Number of further waits that sleep before one yields again.
-    sleepy: AtomicU32,
-    /// Initial value of `sleepy` the last time.
-    last_sleepy: AtomicU32,
+    sleeps_left: AtomicU32,
+    /// Initial value of `sleeps_left` the last time.
+    last_sleeps: AtomicU32,
     /// Quick yields since the last slow one beside other programs.
-    quick: AtomicU32,
+    quick_yields: AtomicU32,
     /// Slow yields beside other programs in a row.
-    slow: AtomicU32,
+    slow_yields: AtomicU32,
 }
 
 impl Default for Waits {
@@ -84,16 +84,16 @@ impl Default for Waits {
 impl Waits {
     /// `bell` rings whenever something may have arrived; `time` is the clock for waits.
     pub(crate) fn new(bell: Option<Arc<dyn Bell>>, time: Time) -> Self {
-        let quick = AtomicU32::new(MANY_YIELDS);
+        let quick_yields = AtomicU32::new(MANY_YIELDS);
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let (on_idle, sleepy, last_sleepy, slow) = Default::default();
-        Waits { bell, on_idle, time, n_cores, sleepy, last_sleepy, quick, slow }
+        let (on_idle, sleeps_left, last_sleeps, slow_yields) = Default::default();
+        Waits { bell, on_idle, time, n_cores, sleeps_left, last_sleeps, quick_yields, slow_yields }
     }
 
     // All of the atomics are Relaxed: a miscounted wait only waits in the other way.
 
-    fn are_sleepy(&self) -> bool {
-        self.sleepy.load(Ordering::Relaxed) != 0
+    fn should_sleep(&self) -> bool {
+        self.sleeps_left.load(Ordering::Relaxed) != 0
     }
 
     /// Longest nap, which without [`OnIdle`] is `longest`.
@@ -117,41 +117,41 @@ impl Waits {
     }
 
     /// Notes a quick yield.
-    fn yielded_quickly(&self) {
-        let quick = self.quick.load(Ordering::Relaxed);
+    fn note_quick_yield(&self) {
+        let quick = self.quick_yields.load(Ordering::Relaxed);
         if quick < MANY_YIELDS {
-            self.quick.store(quick + 1, Ordering::Relaxed);
+            self.quick_yields.store(quick + 1, Ordering::Relaxed);
             if quick + 1 == MANY_YIELDS {
-                self.last_sleepy.store(0, Ordering::Relaxed);
+                self.last_sleeps.store(0, Ordering::Relaxed);
             }
         }
     }
 
     /// Notes a slow yield; `beside_others` if not only other ranks have used it.
     #[cold]
-    fn yielded_slowly(&self, beside_others: bool) {
+    fn note_slow_yield(&self, beside_others: bool) {
         if !beside_others {
-            self.slow.store(0, Ordering::Relaxed);
-            return self.yielded_quickly();
+            self.slow_yields.store(0, Ordering::Relaxed);
+            return self.note_quick_yield();
         }
-        let goes_on = self.quick.swap(0, Ordering::Relaxed) <= FEW_YIELDS;
-        let slow = if goes_on { self.slow.load(Ordering::Relaxed) + 1 } else { 1 };
-        let last = self.last_sleepy.load(Ordering::Relaxed);
+        let goes_on = self.quick_yields.swap(0, Ordering::Relaxed) <= FEW_YIELDS;
+        let slow = if goes_on { self.slow_yields.load(Ordering::Relaxed) + 1 } else { 1 };
+        let last = self.last_sleeps.load(Ordering::Relaxed);
         let enough = if last == 0 { SLOW_YIELDS.0 } else { SLOW_YIELDS.1 };
-        self.slow.store(slow % enough, Ordering::Relaxed);
+        self.slow_yields.store(slow % enough, Ordering::Relaxed);
         if slow < enough {
             return;
         }
-        let (least, most) = SLEEPY_WAITS;
+        let (least, most) = SLEEPING_WAITS;
         let waits = (2 * last).clamp(least, most);
-        self.last_sleepy.store(waits, Ordering::Relaxed);
-        self.sleepy.store(waits, Ordering::Relaxed);
+        self.last_sleeps.store(waits, Ordering::Relaxed);
+        self.sleeps_left.store(waits, Ordering::Relaxed);
     }
 
     /// Notes that a wait has slept.
-    fn slept(&self) {
-        let sleepy = self.sleepy.load(Ordering::Relaxed);
-        self.sleepy.store(sleepy.saturating_sub(1), Ordering::Relaxed);
+    fn note_sleep(&self) {
+        let sleeps_left = self.sleeps_left.load(Ordering::Relaxed);
+        self.sleeps_left.store(sleeps_left.saturating_sub(1), Ordering::Relaxed);
     }
 }
 
@@ -214,7 +214,7 @@ impl Backoff {
     }
 
     /// Calls the [`OnIdle`], if it is due.
-    fn call_others(&self, waits: &Waits, spins: bool) {
+    fn call_on_idle(&self, waits: &Waits, spins: bool) {
         let (first, every) = ROUNDS_PER_CALL;
         let is_due = self.rounds >= first && (!spins || self.rounds.is_multiple_of(every));
         if (is_due || self.armed.is_some())
@@ -242,9 +242,9 @@ impl Backoff {
 
     #[inline(never)]
     fn idle_longer(&mut self, waits: &Waits) -> bool {
-        let sleepy = waits.are_sleepy();
-        let spins = self.own_core && !sleepy && self.rounds < SPIN_ROUNDS;
-        self.call_others(waits, spins);
+        let sleeps = waits.should_sleep();
+        let spins = self.own_core && !sleeps && self.rounds < SPIN_ROUNDS;
+        self.call_on_idle(waits, spins);
         if let Some(clock) = waits.time.of_wire() {
             return self.pause(clock);
         }
@@ -259,11 +259,11 @@ impl Backoff {
             self.nap = Some((longest * 2).min(SLEEPS.1));
             return true;
         }
-        if let Some(bell) = waits.bell.as_ref().filter(|_| sleepy || self.nap.is_some()) {
+        if let Some(bell) = waits.bell.as_ref().filter(|_| sleeps || self.nap.is_some()) {
             // The caller polls once more before this thread sleeps.
             self.armed = Some((bell.clone(), bell.arm()));
             self.nap = None;
-            waits.slept();
+            waits.note_sleep();
             return false;
         }
         if let Some(nap) = self.nap {
@@ -271,7 +271,7 @@ impl Backoff {
             self.nap = Some((nap * 2).min(NAPS.1));
             return true;
         }
-        self.give_way(waits)
+        self.yield_core(waits)
     }
 
     /// Pauses on the wire's own clock.
@@ -283,7 +283,7 @@ impl Backoff {
         true
     }
 
-    fn give_way(&mut self, waits: &Waits) -> bool {
+    fn yield_core(&mut self, waits: &Waits) -> bool {
         if waits.bell.is_none() {
             std::thread::yield_now();
         } else {
@@ -292,9 +292,9 @@ impl Backoff {
             let now = coarse_now();
             self.yielded = Some(now);
             if now.saturating_sub(before) > SLOW_YIELD {
-                waits.yielded_slowly(waits.others_compute());
+                waits.note_slow_yield(waits.others_compute());
             } else {
-                waits.yielded_quickly();
+                waits.note_quick_yield();
             }
         }
         if !self.rounds.is_multiple_of(YIELDS_PER_LOOK) {
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn slow_yields_count_where_more_threads_run_than_cores_or_ranks_explain() {
-        let are_sleepy = |n_cores, n_ranks, n_quick| {
+        let should_sleep = |n_cores, n_ranks, n_quick| {
             let bell = Arc::new(Counter(0.into(), 0.into(), n_ranks));
             let waits = Waits { n_cores, ..Waits::new(Some(bell), Time::default()) };
             // Waits whose last yield seems to have ended so early, or so late, that the next one is slow, or quick.
@@ -390,12 +390,12 @@ mod tests {
             yields(SLOW_YIELDS.0 - 1, Duration::ZERO);
             yields(n_quick, Duration::MAX);
             yields(1, Duration::ZERO);
-            waits.are_sleepy()
+            waits.should_sleep()
         };
         // At least this thread runs. At real-time priority it yields only to ranks.
-        assert_eq!(are_sleepy(0, 0, FEW_YIELDS), !is_realtime());
-        assert!(!are_sleepy(0, 0, FEW_YIELDS + 1), "accidents");
-        assert!(!are_sleepy(usize::MAX, 0, 0) && !are_sleepy(0, usize::MAX, 0));
+        assert_eq!(should_sleep(0, 0, FEW_YIELDS), !is_realtime());
+        assert!(!should_sleep(0, 0, FEW_YIELDS + 1), "accidents");
+        assert!(!should_sleep(usize::MAX, 0, 0) && !should_sleep(0, usize::MAX, 0));
     }
 
     #[test]
@@ -404,17 +404,17 @@ mod tests {
         let waits = Waits::new(Some(bell.clone()), Time::default());
         // A few slow yields may be an accident, and so may many if only ranks use them.
         let (enough, enough_later) = SLOW_YIELDS;
-        (1..enough).for_each(|_| waits.yielded_slowly(true));
-        waits.yielded_slowly(false);
-        (1..enough).for_each(|_| waits.yielded_slowly(true));
-        (0..=FEW_YIELDS).for_each(|_| waits.yielded_quickly());
-        (1..enough).for_each(|_| waits.yielded_slowly(true));
-        assert!(!waits.are_sleepy());
-        waits.yielded_slowly(true);
+        (1..enough).for_each(|_| waits.note_slow_yield(true));
+        waits.note_slow_yield(false);
+        (1..enough).for_each(|_| waits.note_slow_yield(true));
+        (0..=FEW_YIELDS).for_each(|_| waits.note_quick_yield());
+        (1..enough).for_each(|_| waits.note_slow_yield(true));
+        assert!(!waits.should_sleep());
+        waits.note_slow_yield(true);
         for own_core in [false, true] {
-            assert!(waits.are_sleepy());
+            assert!(waits.should_sleep());
             let mut n_waits = 0;
-            while waits.are_sleepy() {
+            while waits.should_sleep() {
                 let mut backoff = Backoff::new(own_core);
                 let before = bell.1.load(Ordering::Relaxed);
                 while bell.1.load(Ordering::Relaxed) == before {
@@ -426,15 +426,15 @@ mod tests {
                 n_waits += 1;
             }
             // The second time they are twice as many.
-            assert_eq!(n_waits, if own_core { 2 } else { 1 } * SLEEPY_WAITS.0);
-            (0..enough_later).for_each(|_| waits.yielded_slowly(true));
+            assert_eq!(n_waits, if own_core { 2 } else { 1 } * SLEEPING_WAITS.0);
+            (0..enough_later).for_each(|_| waits.note_slow_yield(true));
         }
         // After many quick yields the cores are free, and everything starts anew.
-        waits.sleepy.store(0, Ordering::Relaxed);
-        (0..MANY_YIELDS).for_each(|_| waits.yielded_quickly());
-        (0..enough_later).for_each(|_| waits.yielded_slowly(true));
-        assert!(!waits.are_sleepy());
-        (enough_later..enough).for_each(|_| waits.yielded_slowly(true));
-        assert_eq!(waits.sleepy.load(Ordering::Relaxed), SLEEPY_WAITS.0);
+        waits.sleeps_left.store(0, Ordering::Relaxed);
+        (0..MANY_YIELDS).for_each(|_| waits.note_quick_yield());
+        (0..enough_later).for_each(|_| waits.note_slow_yield(true));
+        assert!(!waits.should_sleep());
+        (enough_later..enough).for_each(|_| waits.note_slow_yield(true));
+        assert_eq!(waits.sleeps_left.load(Ordering::Relaxed), SLEEPING_WAITS.0);
     }
 }

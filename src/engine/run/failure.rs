@@ -2,8 +2,8 @@
 //! be used any more.
 //!
 //! # Calls that fail alone
-//! After [`Failure::spare`], a call that differs between ranks fails alone, and no rank has to be told before the
-//! next call. This is sound because no rank stops. If the upper halves of two calls' numbers
+//! After [`Failure::allow_mismatch`], a call that differs between ranks fails alone, and no rank has to be told before
+//! the next call. This is sound because no rank stops. If the upper halves of two calls' numbers
 //! ([`Tag::call`](crate::endpoint::Tag)) are equal, the calls have the same messages, and every message matches a
 //! receive, which takes it or drops it. In either case both tasks finish, and every run completes as if all ranks had
 //! agreed ([`PortRun::note_differing`](super::port_run::PortRun)). A rank that has detected the difference sends with
@@ -25,7 +25,7 @@ pub struct Failure {
     is_set: AtomicBool,
     reason: Mutex<Option<Error>>,
     /// Whether a call that differs between ranks fails alone.
-    spares: AtomicBool,
+    allows_mismatch: AtomicBool,
     /// Whether all ranks have ended.
     #[cfg(feature = "sim")]
     is_over: AtomicBool,
@@ -39,15 +39,15 @@ impl Failure {
     }
 
     /// From now on a call that differs from other ranks' call fails alone, if all messages of the two calls match.
-    pub fn spare(&self) {
+    pub fn allow_mismatch(&self) {
         // Relaxed: called before the first collective.
-        self.spares.store(true, Ordering::Relaxed);
+        self.allows_mismatch.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`spare`](Failure::spare) was called.
-    pub fn is_sparing(&self) -> bool {
+    /// Whether [`allow_mismatch`](Failure::allow_mismatch) was called.
+    pub fn allows_mismatch(&self) -> bool {
         // Relaxed: see there.
-        self.spares.load(Ordering::Relaxed)
+        self.allows_mismatch.load(Ordering::Relaxed)
     }
 
     /// Declares that all ranks have ended and no message is in flight: memory that peers can address may be freed.

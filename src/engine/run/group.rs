@@ -14,18 +14,18 @@ use crate::timeline::TraceConfig;
 use super::backoff::Waits;
 use super::failure::Failure;
 use super::port::Port;
-use super::work_memory::Spares;
+use super::work_memory::MemoryPool;
 
-/// A call that makes progress only when a thread advances it: several operations in sequence, each of which starts
-/// when the one before is done; or a call without operations.
-pub trait Advance: Send + Sync {
+/// The progress hook of a call that makes progress only when a thread advances it: several operations in sequence,
+/// each of which starts when the one before is done; or a call without operations.
+pub trait ProgressHook: Send + Sync {
     /// Does what is due, without waiting.
-    fn advance(&self) -> Advanced;
+    fn advance(&self) -> ProgressState;
 }
 
-/// The result of [`Advance::advance`].
+/// The result of [`ProgressHook::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Advanced {
+pub enum ProgressState {
     /// Nothing is under way; the call must be added again when something is.
     Idle,
     /// All that is under way are runs on ports.
@@ -69,34 +69,34 @@ pub(crate) struct Group {
     /// Ranks of the world communicator.
     pub(crate) n_ranks: u32,
     pub(crate) ports: Arc<[Arc<Port>]>,
-    pub(crate) spares: Arc<Spares>,
+    pub(crate) pool: Arc<MemoryPool>,
     pub(crate) failure: Arc<Failure>,
     pub(crate) config: EngineConfig,
     /// Whether operations of several communicators have been started.
-    pub(crate) several: AtomicBool,
+    pub(crate) several_comms: AtomicBool,
     /// Counts the statuses that waits of this rank have published.
     pub(crate) beat: AtomicU32,
     /// Number of times that a wait was found too long.
     pub(crate) n_long_waits: AtomicU64,
     pub(crate) waits: Waits,
-    /// The calls to advance; the next two fields are their number and the count of their moves.
-    pub(crate) advancing: Mutex<Vec<Weak<dyn Advance>>>,
-    pub(crate) n_advancing: AtomicU32,
-    pub(crate) n_advanced: AtomicU64,
+    /// Hooks of the calls to advance; the next two fields are their number and the count of their moves.
+    pub(crate) hooks: Mutex<Vec<Weak<dyn ProgressHook>>>,
+    pub(crate) n_hooks: AtomicU32,
+    pub(crate) n_hook_moves: AtomicU64,
 }
 
 impl Group {
     /// Whether operations of several communicators have been started, perhaps by several
     /// threads.
-    pub(crate) fn has_several(&self) -> bool {
+    pub(crate) fn has_several_comms(&self) -> bool {
         // Relaxed: never goes back.
-        self.several.load(Ordering::Relaxed)
+        self.several_comms.load(Ordering::Relaxed)
     }
 
     /// Notes that an operation of the communicator with this context starts.
     pub(crate) fn note_context(&self, context: u64) {
-        if context != 0 && !self.has_several() {
-            self.several.store(true, Ordering::Relaxed);
+        if context != 0 && !self.has_several_comms() {
+            self.several_comms.store(true, Ordering::Relaxed);
         }
     }
 
@@ -107,15 +107,15 @@ impl Group {
     }
 
     /// Publishes this rank's status for other ranks.
-    pub(crate) fn show(&self, status: Status) {
-        self.ports.iter().for_each(|port| port.show(status));
+    pub(crate) fn publish(&self, status: Status) {
+        self.ports.iter().for_each(|port| port.publish(status));
     }
 
     /// A number that changes whenever something moves.
     pub(crate) fn n_moves(&self) -> u64 {
         // Relaxed: only has to change.
-        let advanced = self.n_advanced.load(Ordering::Relaxed);
-        self.ports.iter().fold(advanced, |sum, port| sum.wrapping_add(port.n_moves()))
+        let of_hooks = self.n_hook_moves.load(Ordering::Relaxed);
+        self.ports.iter().fold(of_hooks, |sum, port| sum.wrapping_add(port.n_moves()))
     }
 
     /// True if something has moved since the last call, which stored the number of moves in `moves`.
@@ -124,45 +124,45 @@ impl Group {
         std::mem::replace(moves, sum) != sum
     }
 
-    /// Adds a call to advance.
-    pub(crate) fn advances(&self, call: Weak<dyn Advance>) {
-        let calls = &mut *lock(&self.advancing);
+    /// Adds the hook of a call to advance.
+    pub(crate) fn add_hook(&self, call: Weak<dyn ProgressHook>) {
+        let calls = &mut *lock(&self.hooks);
         calls.push(call);
         // Relaxed: a thread that does not see the new number yet looks again.
-        self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
+        self.n_hooks.store(calls.len() as u32, Ordering::Relaxed);
     }
 
     /// Advances all calls that need it.
     #[inline]
-    pub(crate) fn advance(&self) -> Advanced {
-        // Relaxed: see `advances`.
-        if self.n_advancing.load(Ordering::Relaxed) == 0 {
-            return Advanced::Idle;
+    pub(crate) fn call_hooks(&self) -> ProgressState {
+        // Relaxed: see `add_hook`.
+        if self.n_hooks.load(Ordering::Relaxed) == 0 {
+            return ProgressState::Idle;
         }
-        self.advance_calls()
+        self.call_all_hooks()
     }
 
     #[cold]
-    fn advance_calls(&self) -> Advanced {
+    fn call_all_hooks(&self) -> ProgressState {
         // Another thread advances the calls, or a caller of this function on the same thread does.
-        let Ok(mut calls) = self.advancing.try_lock() else { return Advanced::Waits };
-        let mut all = Advanced::Idle;
+        let Ok(mut calls) = self.hooks.try_lock() else { return ProgressState::Waits };
+        let mut all = ProgressState::Idle;
         calls.retain(|call| {
-            let advanced = call.upgrade().map_or(Advanced::Idle, |call| call.advance());
+            let advanced = call.upgrade().map_or(ProgressState::Idle, |call| call.advance());
             all = all.max(advanced);
-            advanced != Advanced::Idle
+            advanced != ProgressState::Idle
         });
-        self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
-        if all == Advanced::Moved {
+        self.n_hooks.store(calls.len() as u32, Ordering::Relaxed);
+        if all == ProgressState::Moved {
             // Relaxed: only has to change.
-            self.n_advanced.fetch_add(1, Ordering::Relaxed);
+            self.n_hook_moves.fetch_add(1, Ordering::Relaxed);
         }
         all
     }
 
     /// Drives all active ports and advances calls. Returns whether anything moved.
     pub(crate) fn progress(&self) -> bool {
-        let moved = self.advance() == Advanced::Moved;
+        let moved = self.call_hooks() == ProgressState::Moved;
         let active = self.ports.iter().filter(|port| port.hints.is_active());
         active.fold(moved, |moved, port| moved | port.try_drive())
     }

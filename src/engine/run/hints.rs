@@ -11,25 +11,25 @@ pub(crate) struct Hints {
     n_callers: AtomicU32,
     /// Threads that want the mutex but do not drive: a worker lets them go first, since it would otherwise take the
     /// mutex again right after releasing it.
-    n_wanted: AtomicU32,
+    n_lock_waiters: AtomicU32,
     /// The worker sleeps.
     is_parked: AtomicBool,
 }
 
 impl Hints {
     /// Takes the mutex, by `lock`; meanwhile a worker lets this thread go first.
-    pub(super) fn wanting<G>(&self, lock: impl FnOnce() -> G) -> G {
+    pub(super) fn lock_first<G>(&self, lock: impl FnOnce() -> G) -> G {
         // Relaxed: only a hint.
-        self.n_wanted.fetch_add(1, Ordering::Relaxed);
+        self.n_lock_waiters.fetch_add(1, Ordering::Relaxed);
         let guard = lock();
-        self.n_wanted.fetch_sub(1, Ordering::Relaxed);
+        self.n_lock_waiters.fetch_sub(1, Ordering::Relaxed);
         guard
     }
 
     /// True if a worker should stay away from the mutex for a moment.
-    pub(crate) fn is_wanted(&self) -> bool {
-        // Relaxed: see `wanting`.
-        self.n_wanted.load(Ordering::Relaxed) > 0
+    pub(crate) fn has_lock_waiters(&self) -> bool {
+        // Relaxed: see `lock_first`.
+        self.n_lock_waiters.load(Ordering::Relaxed) > 0
     }
 
     /// Notes that another run is under way. Returns whether there were others.
@@ -60,14 +60,14 @@ impl Hints {
     }
 
     /// Notes that a thread drives the port, until the value is dropped; the port's worker stands aside.
-    pub(crate) fn attend(&self) -> Attending<'_> {
+    pub(crate) fn note_caller(&self) -> CallerGuard<'_> {
         // Relaxed: only makes the worker stand aside; the port's mutex orders the data.
         self.n_callers.fetch_add(1, Ordering::Relaxed);
-        Attending(self)
+        CallerGuard(self)
     }
 
     /// Whether a caller drives the port.
-    pub(crate) fn is_attended(&self) -> bool {
+    pub(crate) fn has_caller(&self) -> bool {
         // SeqCst: see `add_run`.
         self.n_callers.load(Ordering::SeqCst) > 0
     }
@@ -85,10 +85,10 @@ impl Hints {
     }
 }
 
-/// A thread drives a port while it waits; see [`Hints::attend`].
-pub(crate) struct Attending<'a>(&'a Hints);
+/// A thread drives a port while it waits; see [`Hints::note_caller`].
+pub(crate) struct CallerGuard<'a>(&'a Hints);
 
-impl Drop for Attending<'_> {
+impl Drop for CallerGuard<'_> {
     fn drop(&mut self) {
         // SeqCst: see `Hints::add_run`.
         self.0.n_callers.fetch_sub(1, Ordering::SeqCst);

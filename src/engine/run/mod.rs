@@ -2,7 +2,6 @@
 //! ports, and their memory.
 
 pub(super) mod backoff;
-pub(super) mod crossings;
 pub(super) mod failure;
 pub(super) mod group;
 pub(super) mod hints;
@@ -10,6 +9,7 @@ pub(super) mod memories;
 pub(super) mod operation;
 pub(super) mod port;
 mod port_failure;
+pub(super) mod port_flags;
 mod port_recorded;
 pub(super) mod port_run;
 mod progress;

@@ -13,9 +13,9 @@ use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
-use super::crossings::Crossings;
 use super::memories::Memory;
 use super::port::Completion;
+use super::port_flags::PortFlags;
 use super::port_run::{PortRun, StartOrder};
 use super::work_memory::WorkMemory;
 use crate::engine::compile::program::{Buffer, Program};
@@ -25,7 +25,7 @@ pub struct Operation {
     program: Arc<Program>,
     /// The runs of ports that are not under way. A cell belongs to the starting thread, of which there is one at a
     /// time, while `busy_ports` is 0, and to the port from [`take`](Operation::take) to the end of
-    /// [`give_back`](Completion::give_back).
+    /// [`complete`](Completion::complete).
     idle: Box<[UnsafeCell<Option<Box<PortRun>>>]>,
     /// Ports that have not finished.
     unfinished_ports: AtomicU32,
@@ -33,7 +33,7 @@ pub struct Operation {
     busy_ports: AtomicU32,
     has_failed: AtomicBool,
     failure: Mutex<Option<Error>>,
-    crossings: Arc<Crossings>,
+    port_flags: Arc<PortFlags>,
     /// The working space and, for each port, its staging, with their keys.
     memory: WorkMemory,
 }
@@ -49,9 +49,9 @@ impl Operation {
         reducer: Option<Reducer>,
         memory: WorkMemory,
     ) -> Arc<Self> {
-        let crossings = Arc::new(Crossings::of(&program));
+        let port_flags = Arc::new(PortFlags::of(&program));
         let run = |port| {
-            let run = PortRun::new(program.clone(), port, reducer, crossings.clone());
+            let run = PortRun::new(program.clone(), port, reducer, port_flags.clone());
             UnsafeCell::new(Some(Box::new(run)))
         };
         Arc::new(Operation {
@@ -60,7 +60,7 @@ impl Operation {
             busy_ports: AtomicU32::new(0),
             has_failed: AtomicBool::new(false),
             failure: Mutex::new(None),
-            crossings,
+            port_flags,
             memory,
             program,
         })
@@ -73,7 +73,7 @@ impl Operation {
 
     /// True if no port is under way: the caller may use the buffers again.
     pub fn is_done(&self) -> bool {
-        // Acquire: pairs with the Release in `give_back`, so that the ports' writes are visible.
+        // Acquire: pairs with the Release in `complete`, so that the ports' writes are visible.
         self.busy_ports.load(Ordering::Acquire) == 0
     }
 
@@ -93,7 +93,7 @@ impl Operation {
             self.has_failed.store(false, Ordering::Relaxed);
             *lock(&self.failure) = None;
         }
-        self.crossings.begin();
+        self.port_flags.begin();
         // Relaxed: the ports' mutexes order these stores.
         self.unfinished_ports.store(self.idle.len() as u32, Ordering::Relaxed);
         self.busy_ports.store(self.idle.len() as u32, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl Operation {
 }
 
 impl Completion for Operation {
-    fn give_back(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>) {
+    fn complete(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>) {
         if let Some(error) = failure {
             lock(&self.failure).get_or_insert_with(|| error.clone());
             // Relaxed: the count orders it.

@@ -35,18 +35,18 @@ const USUAL_RECVS: u32 = 4096;
 /// The owner of a run, to which the port returns it.
 pub(crate) trait Completion: Send + Sync {
     /// Takes a run back; `failure` is the reason if the run has not finished.
-    fn give_back(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>);
+    fn complete(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>);
 }
 
 /// How far the thread that starts a run drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Push {
+pub(crate) enum LaunchMode {
     /// Not at all: the port's worker is about to.
-    Nowhere,
+    Deferred,
     /// Until its first messages are posted.
-    Posts,
+    PostOnly,
     /// As far as possible without waiting, with messages that have arrived before.
-    AllTheWay,
+    Full,
 }
 
 /// One port of one rank.
@@ -100,7 +100,7 @@ pub(crate) struct Active {
 
 /// Owners of runs that have ended. If the last reference to an owner is dropped, its memory is released, which takes
 /// the port's mutex. So the list is dropped without the mutex.
-pub(super) type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
+pub(super) type EndedOwners = SmallVec<[Arc<dyn Completion>; 8]>;
 
 impl State {
     /// Adds a run, which posts as soon as its window allows: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
@@ -170,23 +170,23 @@ impl Port {
     }
 
     /// Takes the mutex for a purpose other than driving.
-    pub(crate) fn reserve(&self) -> MutexGuard<'_, State> {
-        self.hints.wanting(|| lock(&self.state))
+    pub(crate) fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.hints.lock_first(|| lock(&self.state))
     }
 
-    /// Starts a run and drives it as far as `push` says; if the port is closed, gives the run back as failed.
+    /// Starts a run and drives it as far as `mode` says; if the port is closed, gives the run back as failed.
     #[inline]
-    pub(crate) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
-        let drives = push != Push::Nowhere;
-        let mut guard = if drives { lock(&self.state) } else { self.reserve() };
+    pub(crate) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, mode: LaunchMode) {
+        let drives = mode != LaunchMode::Deferred;
+        let mut guard = if drives { lock(&self.state) } else { self.lock_state() };
         let state = &mut *guard;
         if state.is_closed {
             drop(guard);
-            return owner.give_back(self.id, run, Some(&Error::Closed));
+            return owner.complete(self.id, run, Some(&Error::Closed));
         }
         match state.ring {
-            None => self.launch_in::<false>(guard, run, owner, push),
-            Some(_) => self.launch_recorded(guard, run, owner, push),
+            None => self.launch_in::<false>(guard, run, owner, mode),
+            Some(_) => self.launch_recorded(guard, run, owner, mode),
         }
     }
 
@@ -196,15 +196,15 @@ impl Port {
         mut state: MutexGuard<'_, State>,
         run: Box<PortRun>,
         owner: Arc<dyn Completion>,
-        push: Push,
+        mode: LaunchMode,
     ) {
         state.put::<RECORDED>(run, owner);
         let has_others = self.hints.add_run(self.has_worker);
-        if push != Push::Nowhere {
+        if mode != LaunchMode::Deferred {
             // A run that has posted nothing has no events to poll for.
             let polls = has_others && !self.failure.is_set();
             let polled = if polls { state.poll::<RECORDED>() } else { Ok(()) };
-            self.move_on::<RECORDED>(state, polled, push == Push::AllTheWay);
+            self.advance_runs::<RECORDED>(state, polled, mode == LaunchMode::Full);
         }
     }
 
@@ -244,17 +244,17 @@ impl Port {
         if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
             return false;
         }
-        self.move_on::<RECORDED>(guard, polled, false)
+        self.advance_runs::<RECORDED>(guard, polled, false)
     }
 
     /// Advances all runs after a poll, and once more after another poll if `again`.
-    fn move_on<const RECORDED: bool>(
+    fn advance_runs<const RECORDED: bool>(
         &self,
         mut state: MutexGuard<'_, State>,
         mut polled: Result<(), WireError>,
         mut again: bool,
     ) -> bool {
-        let mut ended = Ended::new();
+        let mut ended = EndedOwners::new();
         let mut moved = false;
         let mut failure = None;
         loop {
@@ -287,8 +287,8 @@ impl Port {
             bell.ring();
         }
         if let Some(error) = failure {
-            self.failure.set(&self.explained(error));
-            self.fail_all(&mut self.reserve(), &mut ended);
+            self.failure.set(&self.with_cause(error));
+            self.fail_all(&mut self.lock_state(), &mut ended);
         }
         moved
     }
@@ -297,11 +297,11 @@ impl Port {
     fn step<const RECORDED: bool>(
         &self,
         state: &mut State,
-        ended: &mut Ended,
+        ended: &mut EndedOwners,
     ) -> Result<bool, Error> {
         let mut moved = !state.events.is_empty();
         if moved {
-            self.heard::<RECORDED>(state)?;
+            self.dispatch_events::<RECORDED>(state)?;
         }
         let State { endpoint, runs, due, windows, n_recvs, ring, .. } = state;
         let (mut at, mut n_kept) = (0, 0);
@@ -330,7 +330,7 @@ impl Port {
                 if let Some(id) = run.ordered() {
                     windows.leave(id, |held| due.push(held));
                 }
-                let failure = run.differing().map(|peer| self.elsewhere(peer));
+                let failure = run.differing().map(|peer| self.mismatch_error(peer));
                 if RECORDED && let Some(ring) = ring {
                     records::ended(ring, number);
                 }
@@ -346,7 +346,7 @@ impl Port {
 
     /// Passes the events of a poll to their runs.
     #[inline]
-    fn heard<const RECORDED: bool>(&self, state: &mut State) -> Result<(), Error> {
+    fn dispatch_events<const RECORDED: bool>(&self, state: &mut State) -> Result<(), Error> {
         let State { runs, due, n_recvs, events, ring, .. } = state;
         if RECORDED && let Some(ring) = ring {
             records::done(ring, events);
@@ -355,13 +355,13 @@ impl Port {
             let (slot, view) = match event {
                 Event::Sent(slot) | Event::Received(slot) => (slot, None),
                 Event::Viewed(slot, view) => (slot, Some(view)),
-                Event::Differs(slot, peer) if self.failure.is_sparing() => {
+                Event::Differs(slot, peer) if self.failure.allows_mismatch() => {
                     if let Some(Active { run, .. }) = runs.get_mut(slot.run) {
                         run.note_differing(peer);
                     }
                     (slot, None)
                 }
-                Event::Differs(_, peer) => return Err(self.elsewhere(peer)),
+                Event::Differs(_, peer) => return Err(self.mismatch_error(peer)),
                 Event::News(blame) => return Err(Error::Lost { rank: self.rank, blame }),
             };
             let Some(Active { run, is_due, .. }) = runs.get_mut(slot.run) else {
@@ -381,16 +381,16 @@ impl Port {
         Ok(())
     }
 
-    pub(super) fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut Ended) {
+    pub(super) fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut EndedOwners) {
         let Active { run, owner, .. } = active;
         self.hints.remove_run();
-        owner.give_back(self.id, run, failure);
+        owner.complete(self.id, run, failure);
         ended.push(owner);
     }
 
     /// Unfinished tasks of an operation on this port, plus 1 if its run is under way here.
     pub(crate) fn unfinished(&self, operation: (u64, u32)) -> usize {
-        let state = self.reserve();
+        let state = self.lock_state();
         let found = state.runs.values().find(|active| active.run.operation() == operation);
         // The 1 is for a run that has finished, but has not ended yet.
         found.map_or(0, |active| 1 + active.run.unfinished())

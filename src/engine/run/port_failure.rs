@@ -5,16 +5,16 @@ use crate::endpoint::{Status, WireError};
 use crate::error::{Blame, Error, Fault};
 use crate::planted::{self, Planted};
 
-use super::port::{Ended, Port, State};
+use super::port::{EndedOwners, Port, State};
 
 impl Port {
     /// After a failure, ends all runs and releases their memory. Returns whether there were any.
-    pub(super) fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
+    pub(super) fn fail_all(&self, state: &mut State, ended: &mut EndedOwners) -> bool {
         let Some(reason) = self.failure.reason() else { return false };
         if !std::mem::replace(&mut state.has_given_up, true) {
             let is_fenced = state.is_fenced;
-            let tells = !is_fenced && !planted::is(Planted::NotSpread);
-            if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
+            let must_tell = !is_fenced && !planted::is(Planted::NotSpread);
+            if let Some(observer) = state.endpoint.observer().filter(|_| must_tell) {
                 let blame = reason.blame(self.rank);
                 observer.tell(blame);
                 // The ranks that are told may have left, and then forward nothing.
@@ -52,7 +52,7 @@ impl Port {
     }
 
     /// The error for a peer that has made another call.
-    pub(super) fn elsewhere(&self, peer: Rank) -> Error {
+    pub(super) fn mismatch_error(&self, peer: Rank) -> Error {
         let (rank, fault) = (self.rank, Fault::Elsewhere);
         Error::Lost { rank, blame: Blame { rank: peer, fault, by: rank } }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use super::port::{Completion, Port, Push, State};
+use super::port::{Completion, LaunchMode, Port, State};
 use super::port_run::PortRun;
 
 impl Port {
@@ -14,9 +14,9 @@ impl Port {
         state: MutexGuard<'_, State>,
         run: Box<PortRun>,
         owner: Arc<dyn Completion>,
-        push: Push,
+        mode: LaunchMode,
     ) {
-        self.launch_in::<true>(state, run, owner, push);
+        self.launch_in::<true>(state, run, owner, mode);
     }
 
     /// [`drive_locked`](Port::drive_locked) with records.

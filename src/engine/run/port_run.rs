@@ -14,8 +14,8 @@ use crate::error::Awaited;
 use crate::reduce::Reducer;
 use crate::timeline::{Kind, Record, Sink};
 
-use super::crossings::Crossings;
 use super::memories::{Memories, Memory};
+use super::port_flags::PortFlags;
 use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
 use crate::engine::compile::readers::RESULT;
@@ -60,13 +60,13 @@ pub struct PortRun {
 unsafe impl Send for PortRun {}
 
 impl PortRun {
-    /// A run of port `port` of `program`; the runs of all ports share `crossings`. A program with folds needs a
+    /// A run of port `port` of `program`; the runs of all ports share `port_flags`. A program with folds needs a
     /// reducer.
     pub fn new(
         program: Arc<Program>,
         port: PortId,
         reducer: Option<Reducer>,
-        crossings: Arc<Crossings>,
+        port_flags: Arc<PortFlags>,
     ) -> Self {
         let code = &program.ports[port.index()];
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
@@ -79,7 +79,7 @@ impl PortRun {
             context: 0,
             operation: 0,
             order: StartOrder::Kept,
-            progress: Progress::new(code, crossings),
+            progress: Progress::new(code, port_flags),
             recvs_posted: 0,
             recvs_open: 0,
             has_more: false,
@@ -136,8 +136,8 @@ impl PortRun {
 
     /// True if nothing can be done before the wire reports an event, for this run or for another.
     pub(crate) fn waits_for_wire(&self) -> bool {
-        let Progress { sends, locals, unheard, .. } = &self.progress;
-        !self.has_more && *unheard == 0 && sends.is_empty() && locals.is_empty()
+        let Progress { sends, locals, n_flags_pending, .. } = &self.progress;
+        !self.has_more && *n_flags_pending == 0 && sends.is_empty() && locals.is_empty()
     }
 
     /// True if every task has finished.
@@ -172,8 +172,8 @@ impl PortRun {
         let mut moved = false;
         let mut bytes = 0;
         loop {
-            if self.progress.unheard > 0 {
-                moved |= self.hear();
+            if self.progress.n_flags_pending > 0 {
+                moved |= self.poll_flags();
             }
             moved |= self.post(endpoint, run, room, sink)?;
             // Only local tasks make others ready at once.
@@ -191,11 +191,11 @@ impl PortRun {
 
     /// Checks which tasks of other ports have ended that tasks of this run wait for. Returns whether any has.
     #[cold]
-    pub fn hear(&mut self) -> bool {
+    pub fn poll_flags(&mut self) -> bool {
         let code = &self.program.ports[self.port.index()];
-        let (has_heard, differing) = self.progress.hear(code);
+        let (any_set, differing) = self.progress.poll_flags(code);
         self.differing = self.differing.or(differing);
-        has_heard
+        any_set
     }
 
     /// Posts what can be posted; see [`advance`](PortRun::advance).

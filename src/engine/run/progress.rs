@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::planted::{self, Planted};
 
-use super::crossings::Crossings;
+use super::port_flags::PortFlags;
 use super::ready::ReadySet;
 use crate::engine::compile::program::{PortProgram, Task};
 
@@ -22,22 +22,22 @@ pub(super) struct Progress {
     first_sends: ReadySet,
     first_locals: ReadySet,
     pub(super) unfinished: usize,
-    crossings: Arc<Crossings>,
+    port_flags: Arc<PortFlags>,
     round: u32,
-    /// For each list in the port's `hears`, the number of entries whose tasks have ended.
-    heard: Box<[u32]>,
+    /// For each list in the port's `flag_waits`, the number of entries whose tasks have ended.
+    n_seen: Box<[u32]>,
     /// Entries of all these lists whose tasks have not ended.
-    pub(super) unheard: u32,
+    pub(super) n_flags_pending: u32,
 }
 
 /// Number of dependencies of a port on tasks of other ports.
-fn n_heard(code: &PortProgram) -> u32 {
-    code.hears.iter().map(|of_port| of_port.len() as u32).sum()
+fn n_flag_waits(code: &PortProgram) -> u32 {
+    code.flag_waits.iter().map(|of_port| of_port.len() as u32).sum()
 }
 
 impl Progress {
-    /// The start of a port's program; `crossings` has the flags that it shares with other ports.
-    pub(super) fn new(code: &PortProgram, crossings: Arc<Crossings>) -> Self {
+    /// The start of a port's program; `port_flags` has the flags that it shares with other ports.
+    pub(super) fn new(code: &PortProgram, port_flags: Arc<PortFlags>) -> Self {
         let n_tasks = code.tasks.len();
         let (mut first_sends, mut first_locals) = (ReadySet::new(n_tasks), ReadySet::new(n_tasks));
         for (task, what) in
@@ -56,10 +56,10 @@ impl Progress {
             first_sends,
             first_locals,
             unfinished: n_tasks,
-            round: crossings.round(),
-            crossings,
-            heard: vec![0; code.hears.len()].into(),
-            unheard: n_heard(code),
+            round: port_flags.round(),
+            port_flags,
+            n_seen: vec![0; code.flag_waits.len()].into(),
+            n_flags_pending: n_flag_waits(code),
         }
     }
 
@@ -69,10 +69,10 @@ impl Progress {
         self.sends.copy_from(&self.first_sends);
         self.locals.copy_from(&self.first_locals);
         self.unfinished = code.tasks.len();
-        if !(code.tells.is_empty() && code.hears.is_empty()) {
-            self.round = self.crossings.round();
-            self.heard.fill(0);
-            self.unheard = n_heard(code);
+        if !(code.task_flags.is_empty() && code.flag_waits.is_empty()) {
+            self.round = self.port_flags.round();
+            self.n_seen.fill(0);
+            self.n_flags_pending = n_flag_waits(code);
         }
     }
 
@@ -90,32 +90,32 @@ impl Progress {
         for &next in code.successors(task) {
             self.release(code, next);
         }
-        if !code.tells.is_empty() {
-            self.tell(code, task, differing);
+        if !code.task_flags.is_empty() {
+            self.set_flag(code, task, differing);
         }
     }
 
     /// Sets the flag of a finished task, if a task of another port waits for it.
     #[cold]
-    fn tell(&self, code: &PortProgram, task: u32, differing: Option<Rank>) {
+    fn set_flag(&self, code: &PortProgram, task: u32, differing: Option<Rank>) {
         if let Some(flag) = code.flag(task) {
-            self.crossings.tell(flag, self.round, differing);
+            self.port_flags.set(flag, self.round, differing);
         }
     }
 
     /// Polls the flags of other ports' tasks. Returns whether any task has ended, and a peer that makes another call.
-    pub(super) fn hear(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
-        let before = self.unheard;
-        for (list, of_port) in code.hears.iter().enumerate() {
-            while let Some(heard) = of_port.get(self.heard[list] as usize)
-                && self.crossings.has_ended(heard.flag, self.round)
+    pub(super) fn poll_flags(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
+        let before = self.n_flags_pending;
+        for (list, of_port) in code.flag_waits.iter().enumerate() {
+            while let Some(wait) = of_port.get(self.n_seen[list] as usize)
+                && self.port_flags.is_set(wait.flag, self.round)
             {
-                self.heard[list] += 1;
-                self.unheard -= 1;
-                self.release(code, heard.task);
+                self.n_seen[list] += 1;
+                self.n_flags_pending -= 1;
+                self.release(code, wait.task);
             }
         }
-        (self.unheard < before, self.crossings.differing())
+        (self.n_flags_pending < before, self.port_flags.differing())
     }
 
     /// Notes that a predecessor of a task has finished.

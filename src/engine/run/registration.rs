@@ -24,7 +24,7 @@ impl Port {
         if !self.needs_key(wire_bytes) {
             return Ok(None);
         }
-        let state = &mut *self.reserve();
+        let state = &mut *self.lock_state();
         let Some(registry) = state.endpoint.registry() else { return Ok(None) };
         // SAFETY: the caller's promise.
         let key = unsafe { registry.register(range, owner) };
@@ -33,7 +33,7 @@ impl Port {
 
     /// Releases a registration. An error fails the rank, since no caller could handle it.
     pub(crate) fn release(&self, key: u64) {
-        let released = self.reserve().endpoint.registry().map_or(Ok(()), |r| r.release(key));
+        let released = self.lock_state().endpoint.registry().map_or(Ok(()), |r| r.release(key));
         if let Err(source) = released {
             self.failure.set(&self.wire_error(None, source));
         }

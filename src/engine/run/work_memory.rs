@@ -18,28 +18,28 @@ use super::memories::Memory;
 use super::port::Port;
 use crate::engine::compile::program::{Buffer, PortProgram, Program};
 
-/// Limits of the blocks kept without an operation: their number, and their bytes in all.
-const KEPT_BLOCKS: usize = 16;
+/// Limits of the chunks kept without an operation: their number, and their bytes in all.
+const KEPT_CHUNKS: usize = 16;
 const KEPT_BYTES: u64 = 32 << 20;
 /// An operation gets at most twice the bytes that it needs, plus this many.
 const SMALL_BYTES: u64 = 64 * 1024;
-/// A new block is up to an eighth longer than needed: the next operation may need a little more.
+/// A new chunk is up to an eighth longer than needed: the next operation may need a little more.
 const SLACK: u64 = 8;
 
 /// Memory for several buffers, on pages of its own: registration covers whole pages.
-struct Block {
+struct Chunk {
     ports: Arc<[Arc<Port>]>,
-    /// By port, the key, if the block is registered there.
+    /// By port, the key, if the chunk is registered there.
     keys: Box<[Option<u64>]>,
     /// Freed after all registrations have been released.
     pages: ManuallyDrop<Pages>,
 }
 
-impl Block {
+impl Chunk {
     fn new(ports: &Arc<[Arc<Port>]>, len: u64) -> Result<Self, Error> {
         let pages = Pages::new(len).map_err(|source| ports[0].wire_error(None, source))?;
         let keys = vec![None; ports.len()].into();
-        Ok(Block { ports: ports.clone(), keys, pages: ManuallyDrop::new(pages) })
+        Ok(Chunk { ports: ports.clone(), keys, pages: ManuallyDrop::new(pages) })
     }
 
     fn len(&self) -> u64 {
@@ -63,7 +63,7 @@ impl Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for Chunk {
     fn drop(&mut self) {
         // After a failure a late message may still be written to memory that peers can address.
         if self.ports.iter().any(|port| port.may_be_written()) {
@@ -80,62 +80,62 @@ impl Drop for Block {
 }
 
 /// The working memory of a rank that no operation uses.
-pub(crate) struct Spares {
+pub(crate) struct MemoryPool {
     ports: Arc<[Arc<Port>]>,
     /// In order of release.
-    blocks: Mutex<Vec<Block>>,
-    /// Bytes of the blocks that operations use.
-    given_bytes: AtomicU64,
+    chunks: Mutex<Vec<Chunk>>,
+    /// Bytes of the chunks that operations use.
+    used_bytes: AtomicU64,
 }
 
-impl Spares {
+impl MemoryPool {
     pub(crate) fn new(ports: Arc<[Arc<Port>]>) -> Arc<Self> {
-        Arc::new(Spares { ports, blocks: Mutex::default(), given_bytes: AtomicU64::new(0) })
+        Arc::new(MemoryPool { ports, chunks: Mutex::default(), used_bytes: AtomicU64::new(0) })
     }
 
     /// Bytes of the working memory that operations use.
-    pub(crate) fn given_bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         // Relaxed: a statistic, which other threads change meanwhile.
-        self.given_bytes.load(Ordering::Relaxed)
+        self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes the shortest block that fits, or allocates a new one.
-    fn take(&self, len: u64) -> Result<Block, Error> {
-        let fits = |block: &Block| {
-            (len..=len.saturating_mul(2).saturating_add(SMALL_BYTES)).contains(&block.len())
+    /// Takes the shortest chunk that fits, or allocates a new one.
+    fn take(&self, len: u64) -> Result<Chunk, Error> {
+        let fits = |chunk: &Chunk| {
+            (len..=len.saturating_mul(2).saturating_add(SMALL_BYTES)).contains(&chunk.len())
         };
-        let mut blocks = lock(&self.blocks);
-        let fitting = blocks.iter().enumerate().filter(|(_, block)| fits(block));
-        if let Some((at, _)) = fitting.min_by_key(|(_, block)| block.len()) {
-            return Ok(blocks.remove(at));
+        let mut chunks = lock(&self.chunks);
+        let fitting = chunks.iter().enumerate().filter(|(_, chunk)| fits(chunk));
+        if let Some((at, _)) = fitting.min_by_key(|(_, chunk)| chunk.len()) {
+            return Ok(chunks.remove(at));
         }
-        drop(blocks);
+        drop(chunks);
         let slack = len.checked_next_power_of_two().map_or(1, |power| (power / 2 / SLACK).max(1));
-        Block::new(&self.ports, len.checked_next_multiple_of(slack).unwrap_or(len))
+        Chunk::new(&self.ports, len.checked_next_multiple_of(slack).unwrap_or(len))
     }
 
-    /// Keeps a block that nothing addresses any more, and frees the oldest blocks beyond the limits.
-    fn give(&self, block: Block) {
-        let mut blocks = lock(&self.blocks);
-        blocks.push(block);
-        let mut bytes: u64 = blocks.iter().map(Block::len).sum();
+    /// Keeps a chunk that nothing addresses any more, and frees the oldest chunks beyond the limits.
+    fn release(&self, chunk: Chunk) {
+        let mut chunks = lock(&self.chunks);
+        chunks.push(chunk);
+        let mut bytes: u64 = chunks.iter().map(Chunk::len).sum();
         let mut n_old = 0;
-        while blocks.len() - n_old > KEPT_BLOCKS || bytes > KEPT_BYTES {
-            bytes -= blocks[n_old].len();
+        while chunks.len() - n_old > KEPT_CHUNKS || bytes > KEPT_BYTES {
+            bytes -= chunks[n_old].len();
             n_old += 1;
         }
-        let old: Vec<Block> = blocks.drain(..n_old).collect();
-        // Dropping a block takes the ports' mutexes.
-        drop(blocks);
+        let old: Vec<Chunk> = chunks.drain(..n_old).collect();
+        // Dropping a chunk takes the ports' mutexes.
+        drop(chunks);
         drop(old);
     }
 }
 
 /// Working space and staging of one operation, with their keys at every port.
 pub struct WorkMemory {
-    spares: Arc<Spares>,
+    pool: Arc<MemoryPool>,
     /// The working space, which the ports share, followed by the staging of each port.
-    block: Option<Block>,
+    chunk: Option<Chunk>,
     ports: Box<[[Memory; 2]]>,
 }
 
@@ -146,16 +146,16 @@ unsafe impl Sync for WorkMemory {}
 
 impl WorkMemory {
     /// Allocates the memory that `program` needs, registered where the wire needs it.
-    pub(crate) fn new(program: &Program, spares: &Arc<Spares>) -> Result<Self, Error> {
-        WorkMemory::of(program, spares).or_else(|_| {
-            // The kept blocks may take the memory that is missing.
-            let kept = std::mem::take(&mut *lock(&spares.blocks));
+    pub(crate) fn new(program: &Program, pool: &Arc<MemoryPool>) -> Result<Self, Error> {
+        WorkMemory::of(program, pool).or_else(|_| {
+            // The kept chunks may take the memory that is missing.
+            let kept = std::mem::take(&mut *lock(&pool.chunks));
             drop(kept);
-            WorkMemory::of(program, spares)
+            WorkMemory::of(program, pool)
         })
     }
 
-    fn of(program: &Program, spares: &Arc<Spares>) -> Result<Self, Error> {
+    fn of(program: &Program, pool: &Arc<MemoryPool>) -> Result<Self, Error> {
         let page = page_bytes() as u64;
         // A length beyond the address space is refused below.
         let whole = |len: u64| len.checked_next_multiple_of(page).unwrap_or(u64::MAX);
@@ -164,19 +164,19 @@ impl WorkMemory {
             program.ports.iter().map(|code| whole(code.needs[Buffer::Staging as usize]));
         let len = staging_lens.clone().fold(work_len, u64::saturating_add);
         let none = vec![[Memory::NONE; 2]; program.ports.len()].into();
-        let mut memory = WorkMemory { spares: spares.clone(), block: None, ports: none };
+        let mut memory = WorkMemory { pool: pool.clone(), chunk: None, ports: none };
         if len == 0 {
             return Ok(memory);
         }
-        let block = memory.block.insert(spares.take(len)?);
-        spares.given_bytes.fetch_add(block.len(), Ordering::Relaxed);
+        let chunk = memory.chunk.insert(pool.take(len)?);
+        pool.used_bytes.fetch_add(chunk.len(), Ordering::Relaxed);
         let mut offset = work_len;
         let parts = program.ports.iter().zip(staging_lens).zip(&mut memory.ports);
         for (port, ((code, staging_len), of_port)) in (0..).map(PortId).zip(parts) {
-            let all = block.at_port(port, code)?;
+            let all = chunk.at_port(port, code)?;
             let part = |offset: u64, len: u64| match len {
                 0 => Memory::NONE,
-                // Within the block, so that the offset fits a usize.
+                // Within the chunk, so that the offset fits a usize.
                 _ => Memory {
                     ptr: all.ptr.wrapping_add(offset as usize),
                     len,
@@ -197,9 +197,9 @@ impl WorkMemory {
 
 impl Drop for WorkMemory {
     fn drop(&mut self) {
-        if let Some(block) = self.block.take() {
-            self.spares.given_bytes.fetch_sub(block.len(), Ordering::Relaxed);
-            self.spares.give(block);
+        if let Some(chunk) = self.chunk.take() {
+            self.pool.used_bytes.fetch_sub(chunk.len(), Ordering::Relaxed);
+            self.pool.release(chunk);
         }
     }
 }
@@ -266,12 +266,12 @@ mod tests {
         }
     }
 
-    fn rank(wire: &Wire) -> (Arc<Spares>, Arc<Failure>) {
+    fn rank(wire: &Wire) -> (Arc<MemoryPool>, Arc<Failure>) {
         let failure = Arc::new(Failure::default());
         let port =
             |index| Port::new(0, index, Box::new(wire.clone()), failure.clone(), false, None);
         let ports = [PortId(0), PortId(1)].map(port);
-        (Spares::new(Arc::new(ports)), failure)
+        (MemoryPool::new(Arc::new(ports)), failure)
     }
 
     /// A program with this much working space and staging; port 0 has messages that need keys.
@@ -296,8 +296,8 @@ mod tests {
     #[test]
     fn what_is_given_back_serves_the_next_that_it_fits() {
         let wire = Wire::default();
-        let (spares, _) = rank(&wire);
-        let memory = WorkMemory::new(&program(100_000, 5000), &spares).unwrap();
+        let (pool, _) = rank(&wire);
+        let memory = WorkMemory::new(&program(100_000, 5000), &pool).unwrap();
         let [[work, first], [same, second]] =
             [memory.of_port(PortId(0)), memory.of_port(PortId(1))];
         assert_eq!((work.ptr, work.key), (same.ptr, work.ptr.addr() as u64));
@@ -308,32 +308,32 @@ mod tests {
         assert_eq!(second.ptr, first.ptr.wrapping_add(first.len as usize));
         drop(memory);
 
-        // The block also fits a need that is a little larger, or smaller.
+        // The chunk also fits a need that is a little larger, or smaller.
         for work_bytes in [90_000, 103_000, 60_000] {
-            let again = WorkMemory::new(&program(work_bytes, 5000), &spares).unwrap();
+            let again = WorkMemory::new(&program(work_bytes, 5000), &pool).unwrap();
             assert_eq!(again.of_port(PortId(0))[0].ptr, work.ptr);
             assert_eq!(lock(&wire.0).len(), 1);
         }
         // It does not fit a much larger or much smaller need, or a second operation at the same time.
         let others =
-            [200_000, 8, 100_000].map(|work| WorkMemory::new(&program(work, 0), &spares).unwrap());
+            [200_000, 8, 100_000].map(|work| WorkMemory::new(&program(work, 0), &pool).unwrap());
         assert_eq!(lock(&wire.0).len(), 3);
-        drop((others, spares));
+        drop((others, pool));
         assert_eq!(lock(&wire.0).len(), 0);
     }
 
     #[test]
     fn no_more_is_kept_than_the_limits_say() {
         let wire = Wire::default();
-        let (spares, _) = rank(&wire);
-        let many = [1 << 20; 2 * KEPT_BLOCKS]
-            .map(|work| WorkMemory::new(&program(work, 0), &spares).unwrap());
+        let (pool, _) = rank(&wire);
+        let many = [1 << 20; 2 * KEPT_CHUNKS]
+            .map(|work| WorkMemory::new(&program(work, 0), &pool).unwrap());
         drop(many);
-        assert_eq!(lock(&wire.0).len(), KEPT_BLOCKS);
-        drop(WorkMemory::new(&program(KEPT_BYTES / 2, 0), &spares).unwrap());
+        assert_eq!(lock(&wire.0).len(), KEPT_CHUNKS);
+        drop(WorkMemory::new(&program(KEPT_BYTES / 2, 0), &pool).unwrap());
         let kept = lock(&wire.0).values().map(|&len| len as u64).sum::<u64>();
         assert!((KEPT_BYTES / 2..=KEPT_BYTES).contains(&kept), "{kept}");
-        drop(WorkMemory::new(&program(KEPT_BYTES + 1, 0), &spares).unwrap());
+        drop(WorkMemory::new(&program(KEPT_BYTES + 1, 0), &pool).unwrap());
         assert_eq!(lock(&wire.0).len(), 0);
     }
 
@@ -341,11 +341,11 @@ mod tests {
     #[test]
     fn nothing_is_let_go_of_after_a_failure() {
         let wire = Wire::default();
-        let (spares, failure) = rank(&wire);
-        let memory = WorkMemory::new(&program(1 << 20, 0), &spares).unwrap();
+        let (pool, failure) = rank(&wire);
+        let memory = WorkMemory::new(&program(1 << 20, 0), &pool).unwrap();
         let work = memory.of_port(PortId(0))[0];
         failure.set(&Error::Closed);
-        drop((memory, spares));
+        drop((memory, pool));
         assert_eq!(lock(&wire.0).len(), 1);
         // SAFETY: the pages are still mapped; nobody else uses them.
         unsafe { work.ptr.write_volatile(1) };

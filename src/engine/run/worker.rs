@@ -10,7 +10,7 @@ use super::backoff::{Backoff, Waits};
 use super::port::Port;
 
 /// How long a worker with its own core looks for the next operation before it sleeps: about the time of a wake-up.
-const LOOK_OUT: Duration = Duration::from_micros(40);
+const POLL_TIME: Duration = Duration::from_micros(40);
 
 /// A worker thread; dropping the value stops and joins it.
 pub(crate) struct Worker {
@@ -35,7 +35,7 @@ impl Worker {
                 core_affinity::set_for_current(core_affinity::CoreId { id });
             }
             // After a panic the ports are given up, with any state that is half updated.
-            if catch_unwind(AssertUnwindSafe(|| work(&ports, &stopped, own_core))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| drive_ports(&ports, &stopped, own_core))).is_err() {
                 ports.iter().for_each(|port| port.worker_panicked());
             }
         })?;
@@ -52,7 +52,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `work`.
+        // Release: pairs with the Acquire in `drive_ports`.
         self.stop.store(true, Ordering::Release);
         self.wake();
         // A worker that panicked has already printed its message.
@@ -62,30 +62,30 @@ impl Drop for Worker {
 
 /// Whether a worker has to drive a port: something is under way, and no caller drives it.
 fn has_work(port: &Port) -> bool {
-    port.hints.is_active() && !port.hints.is_attended()
+    port.hints.is_active() && !port.hints.has_caller()
 }
 
-fn work(ports: &[Arc<Port>], stop: &AtomicBool, own_core: bool) {
+fn drive_ports(ports: &[Arc<Port>], stop: &AtomicBool, own_core: bool) {
     let (mut backoff, waits) = (Backoff::new(own_core), Waits::default());
     // Acquire: pairs with the Release in `Worker::drop`.
     while !stop.load(Ordering::Acquire) {
-        let (mut has_any, mut has_moved, mut is_wanted) = (false, false, false);
+        let (mut has_any, mut has_moved, mut is_lock_wanted) = (false, false, false);
         for port in ports.iter().filter(|port| has_work(port)) {
             has_any = true;
-            if port.hints.is_wanted() {
-                is_wanted = true;
+            if port.hints.has_lock_waiters() {
+                is_lock_wanted = true;
             } else {
                 has_moved |= port.drive();
             }
         }
         if !has_any {
-            if !(own_core && looks_out(ports, stop)) {
+            if !(own_core && polls_for_work(ports, stop)) {
                 sleep(ports);
             }
             backoff.reset();
         } else if has_moved {
             backoff.reset();
-        } else if is_wanted {
+        } else if is_lock_wanted {
             std::thread::yield_now();
         } else {
             backoff.idle(&waits);
@@ -103,18 +103,18 @@ fn sleep(ports: &[Arc<Port>]) {
     ports.iter().for_each(|port| port.hints.set_parked(false));
 }
 
-/// Polls for work for [`LOOK_OUT`]; returns true if there is some, or if the worker must stop.
-fn looks_out(ports: &[Arc<Port>], stop: &AtomicBool) -> bool {
+/// Polls for work for [`POLL_TIME`]; returns true if there is some, or if the worker must stop.
+fn polls_for_work(ports: &[Arc<Port>], stop: &AtomicBool) -> bool {
     let start = Instant::now();
     loop {
         for _ in 0..64 {
-            // Acquire: see `work`.
+            // Acquire: see `drive_ports`.
             if ports.iter().any(|port| has_work(port)) || stop.load(Ordering::Acquire) {
                 return true;
             }
             std::hint::spin_loop();
         }
-        if start.elapsed() > LOOK_OUT {
+        if start.elapsed() > POLL_TIME {
             return false;
         }
     }
@@ -220,6 +220,6 @@ mod tests {
             "{reason:?}"
         );
         // Other threads can still take the mutex, which was held during the panic.
-        assert!(!port.try_drive() && port.reserve().has_given_up);
+        assert!(!port.try_drive() && port.lock_state().has_given_up);
     }
 }

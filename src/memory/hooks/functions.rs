@@ -16,7 +16,7 @@ use crate::symbols::file_of;
 
 /// Ranges that the log keeps for caches to read.
 const LATEST: usize = 4096;
-/// Attempts to take the writer's lock (`pen`). Its holder performs three stores, so a short spin suffices.
+/// Attempts to take `writer_lock`. Its holder performs three stores, so a short spin suffices.
 const TRIES: usize = 10_000;
 
 static HOOKS: OnceLock<Hooks> = OnceLock::new();
@@ -26,8 +26,8 @@ static HOOKS: OnceLock<Hooks> = OnceLock::new();
 struct Hooks {
     log: Arc<EventLog>,
     /// The writer's lock: held by the thread that posts.
-    pen: AtomicBool,
-    /// Ranges that could not be posted: a signal handler may have interrupted the holder of `pen`.
+    writer_lock: AtomicBool,
+    /// Ranges that could not be posted: a signal handler may have interrupted the holder of `writer_lock`.
     n_lost: AtomicUsize,
     /// The word with the program break, in the C library.
     current_break: *const AtomicUsize,
@@ -74,7 +74,7 @@ impl Hooks {
         let current_break = library(c"__curbrk")?.cast_const().cast();
         Ok(Hooks {
             log: Arc::new(EventLog::new(LATEST)),
-            pen: AtomicBool::new(false),
+            writer_lock: AtomicBool::new(false),
             n_lost: AtomicUsize::new(0),
             current_break,
             page: page_bytes(),
@@ -106,7 +106,7 @@ impl Hooks {
         let mut patches: Vec<Patch> = Vec::new();
         for ((name, _), patch) in hooks.iter().zip(prepared?) {
             if let Err(error) = patch.install() {
-                patches.iter().for_each(Patch::take_back);
+                patches.iter().for_each(Patch::restore);
                 return Err(named(name, error));
             }
             patches.push(patch);
@@ -123,7 +123,7 @@ impl Hooks {
     }
 
     /// Announces that a range loses its pages.
-    fn gone(&self, addr: usize, len: usize) {
+    fn announce(&self, addr: usize, len: usize) {
         match Span::of_pages(addr, len, self.page) {
             Some(span) if !forks::is_child() => self.post(span),
             // Not a valid range, which the system call will reject; or a child process, in which no cache listens.
@@ -144,13 +144,17 @@ impl Hooks {
 
     fn try_post(&self, span: Span) -> bool {
         // Acquire, with the release below: the last writer's posts precede this one.
-        let is_free =
-            self.pen.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed);
+        let is_free = self.writer_lock.compare_exchange_weak(
+            false,
+            true,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
         if is_free.is_err() {
             return false;
         }
         self.log.post(span);
-        self.pen.store(false, Ordering::Release);
+        self.writer_lock.store(false, Ordering::Release);
         true
     }
 
@@ -227,7 +231,7 @@ fn stay_loaded() -> Result<(), String> {
 /// Announces a range, for the functions below, which are not called before there are hooks.
 fn announce(addr: usize, len: usize) {
     if let Some(hooks) = HOOKS.get() {
-        hooks.gone(addr, len);
+        hooks.announce(addr, len);
     }
 }
 
@@ -314,12 +318,12 @@ mod tests {
     use super::*;
 
     /// Whether all of a span is announced during `act`.
-    fn told(source: &dyn EventSource, span: Span, act: &dyn Fn()) -> bool {
+    fn is_announced(source: &dyn EventSource, span: Span, act: &dyn Fn()) -> bool {
         let mut position = source.log().position();
         act();
-        let mut is_told = false;
-        source.log().read(&mut position, |gone| is_told |= gone.covers(span));
-        is_told
+        let mut all = false;
+        source.log().read(&mut position, |gone| all |= gone.covers(span));
+        all
     }
 
     /// Every function announces the memory that it takes, even if called by the C library, and keeps its effect.
@@ -327,7 +331,7 @@ mod tests {
     fn changed_functions_tell_and_do_the_same() {
         let source = start().unwrap();
         let page = page_bytes();
-        let told = |span: Span, act: &dyn Fn()| told(&*source, span, act);
+        let is_announced = |span: Span, act: &dyn Fn()| is_announced(&*source, span, act);
         let map = || {
             let (protection, flags) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -337,28 +341,28 @@ mod tests {
         let span = |start: *mut c_void| Span::of_pages(start.addr(), 4 * page, page).unwrap();
         let at = map();
         // SAFETY: memory of the test's own.
-        assert!(told(span(at), &|| unsafe {
+        assert!(is_announced(span(at), &|| unsafe {
             at.cast::<u8>().write(7);
             assert_eq!(libc::madvise(at, 4 * page, libc::MADV_DONTNEED), 0);
             assert_eq!(at.cast::<u8>().read(), 0);
         }));
         // SAFETY: memory of the test's own.
-        assert!(!told(span(at), &|| unsafe {
+        assert!(!is_announced(span(at), &|| unsafe {
             assert_eq!(libc::madvise(at, 4 * page, libc::MADV_WILLNEED), 0);
         }));
         // SAFETY: memory of the test's own.
-        assert!(told(span(at), &|| unsafe {
+        assert!(is_announced(span(at), &|| unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             assert_eq!(libc::mmap(at, 4 * page, libc::PROT_READ, flags, -1, 0), at);
         }));
         let target = map();
         // SAFETY: memory of the test's own.
-        assert!(told(span(target), &|| unsafe {
+        assert!(is_announced(span(target), &|| unsafe {
             let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
             assert_eq!(libc::mremap(at, 4 * page, 4 * page, flags, target), target);
         }));
         // SAFETY: memory of the test's own.
-        assert!(told(span(target), &|| unsafe {
+        assert!(is_announced(span(target), &|| unsafe {
             assert_eq!(libc::munmap(target, 4 * page), 0);
         }));
         // Errors are the same as before.
@@ -376,7 +380,7 @@ mod tests {
         let large = unsafe { libc::malloc(64 << 20) };
         let whole = Span::of_pages(large.addr().next_multiple_of(page), page, page).unwrap();
         // SAFETY: memory of the test's own.
-        assert!(told(&*source, whole, &|| unsafe { libc::free(large) }));
+        assert!(is_announced(&*source, whole, &|| unsafe { libc::free(large) }));
         assert!(source.settled() && source.watch(whole).is_ok());
     }
 
@@ -386,10 +390,10 @@ mod tests {
         static OWN: OnceLock<Hooks> = OnceLock::new();
         let hooks = OWN.get_or_init(|| Hooks::new().unwrap());
         let mut position = hooks.log.position();
-        hooks.pen.store(true, Ordering::Relaxed);
-        hooks.gone(0x10000, 1);
+        hooks.writer_lock.store(true, Ordering::Relaxed);
+        hooks.announce(0x10000, 1);
         assert!(!hooks.log.has_news(position));
-        hooks.pen.store(false, Ordering::Relaxed);
+        hooks.writer_lock.store(false, Ordering::Relaxed);
         assert_eq!(hooks.n_lost.load(Ordering::Relaxed), 1);
         let source = Source(hooks);
         // These hooks have no patches, which also count as overwritten.

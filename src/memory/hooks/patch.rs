@@ -65,7 +65,7 @@ impl Patch {
     }
 
     /// Restores the original code.
-    pub(super) fn take_back(&self) {
+    pub(super) fn restore(&self) {
         // No error: the pages could be made writable before.
         let _ = self.write(self.jump, self.before);
     }

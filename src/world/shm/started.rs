@@ -10,8 +10,8 @@
 //!
 //! *Places.* The number of places does not depend on how many calls are under way. A call whose place is not free
 //! waits until the other ranks have read the place's old contents. They do that in any call on the communicator, in
-//! any wait or test of anything ([`Advance`](crate::engine::Advance)), and when they enter later calls. How far
-//! other ranks are decides only when a call contributes, so ranks need not agree on that.
+//! any wait or test of anything ([`ProgressHook`](crate::engine::ProgressHook)), and when they enter later calls. How
+//! far other ranks are decides only when a call contributes, so ranks need not agree on that.
 //!
 //! *Blocking calls in between.* A blocking call contributes only after all calls started before it, and advances
 //! these while it waits: another rank may need them before it can make the same blocking call. The blocking call may
@@ -39,7 +39,7 @@ use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{CallStatus, Requests, StartStatus, Waiter};
 use crate::endpoint::shm::{Contribution, Entered, FlatBuffer};
-use crate::engine::Advanced;
+use crate::engine::ProgressState;
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -274,7 +274,7 @@ impl Requests for SharedFlatBuffer {
         CallStatus::Waits(Some(flat.started.awaited))
     }
 
-    fn advance(&self) -> Advanced {
+    fn advance(&self) -> ProgressState {
         if self.status.are_under_way.load(Ordering::Relaxed)
             && let Some(mut flat) = self.try_lock()
         {
@@ -282,16 +282,16 @@ impl Requests for SharedFlatBuffer {
         }
         if self.status.has_moved.load(Ordering::Relaxed) {
             self.status.has_moved.store(false, Ordering::Relaxed);
-            return Advanced::Moved;
+            return ProgressState::Moved;
         }
         if self.status.are_under_way.load(Ordering::Relaxed) {
-            return Advanced::Waits;
+            return ProgressState::Waits;
         }
         // SeqCst: a thread that starts a call stores `are_under_way` and then sees that the hook is gone, or its
         // store is seen here. Not under the lock, which a blocking call may hold.
         self.status.is_hooked.store(false, Ordering::SeqCst);
         let is_hooked_again = self.status.are_under_way.load(Ordering::SeqCst)
             && !self.status.is_hooked.swap(true, Ordering::SeqCst);
-        if is_hooked_again { Advanced::Waits } else { Advanced::Idle }
+        if is_hooked_again { ProgressState::Waits } else { ProgressState::Idle }
     }
 }

@@ -9,7 +9,7 @@ use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::endpoint::{Endpoint, Event};
 use hopbine::engine::{
-    Buffer, CheckedPlan, Crossings, Geometry, Memory, PortRun, Program, Sizes, StartOrder, compile,
+    Buffer, CheckedPlan, Geometry, Memory, PortFlags, PortRun, Program, Sizes, StartOrder, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -57,10 +57,10 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut runs: Vec<(PortRun, MemoryEndpoint)> = Vec::new();
     for (number, rank) in ranks.iter_mut().enumerate() {
-        let crossings = Arc::new(Crossings::of(&rank.program));
+        let port_flags = Arc::new(PortFlags::of(&rank.program));
         for port in 0..rank.program.ports.len() {
             let (program, at) = (rank.program.clone(), PortId(port as u16));
-            let mut run = PortRun::new(program, at, Some(reducer), crossings.clone());
+            let mut run = PortRun::new(program, at, Some(reducer), port_flags.clone());
             let memories = rank.memories(port);
             // SAFETY: the buffers outlive the runs and are not touched before they end.
             unsafe { run.start((0, seed as u32), StartOrder::Kept, memories) };
@@ -88,7 +88,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
         moved |= if rng.random_bool(0.5) {
             run.advance(endpoint, 0, u32::MAX, &mut ()).unwrap()
         } else {
-            let heard = run.hear();
+            let heard = run.poll_flags();
             let posted = run.post(endpoint, 0, 0, &mut ()).unwrap();
             let worked = rng.random_bool(0.5) && run.work(0, &mut ()).is_some();
             run.settle();

@@ -125,7 +125,7 @@ pub struct Use<'c> {
 impl Drop for Use<'_> {
     fn drop(&mut self) {
         let lease = self.lease.take().expect("given back only here");
-        self.shared.cache.give_back(self.port, lease);
+        self.shared.cache.release(self.port, lease);
     }
 }
 

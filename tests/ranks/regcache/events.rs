@@ -29,7 +29,7 @@ impl Cache {
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, PortId(0), addr, len, read).unwrap();
         let stamp = *lease.handle();
-        cache.give_back(PortId(0), lease);
+        cache.release(PortId(0), lease);
         stamp
     }
 

@@ -35,10 +35,10 @@ pub(crate) const ALIGN: u64 = 64;
 /// First of the virtual bytes that keep messages within their lane's window.
 const FENCES: u64 = 1 << 34;
 /// The region of messages without bytes.
-const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
+const EMPTY_REGION: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 
 /// The ranges that a task reads, or writes.
-type Extents = SmallVec<[TrackedRange; 2]>;
+type TrackedRanges = SmallVec<[TrackedRange; 2]>;
 
 /// A lane's number, the lane, and its space.
 pub(crate) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
@@ -205,18 +205,19 @@ impl<'a> PortCompiler<'a> {
             }
             let level = piece as u32;
             if self.space().is_token() {
-                let reads: Extents = ranges.iter().map(|range| self.space().place(range)).collect();
-                self.emit_send(transfer.peer, level, NOWHERE, &reads);
+                let reads: TrackedRanges =
+                    ranges.iter().map(|range| self.space().tracked(range)).collect();
+                self.emit_send(transfer.peer, level, EMPTY_REGION, &reads);
             } else if sources.is_empty() {
-                self.emit_send(transfer.peer, level, NOWHERE, &[]);
+                self.emit_send(transfer.peer, level, EMPTY_REGION, &[]);
             } else if let [source] = sources[..]
                 && !self.space().packs(source)
             {
-                self.emit_send(transfer.peer, level, source, &[source.extent()]);
+                self.emit_send(transfer.peer, level, source, &[source.tracked()]);
             } else {
                 let slot = self.staging().pack(sources.iter().map(|source| source.len).sum());
                 self.emit_copy(level, &pair_up(&sources, &[slot]));
-                self.emit_send(transfer.peer, level, slot, &[slot.extent()]);
+                self.emit_send(transfer.peer, level, slot, &[slot.tracked()]);
             }
         }
         self.sending = first..self.graph.len();
@@ -230,7 +231,7 @@ impl<'a> PortCompiler<'a> {
 
     fn emit_recv(&mut self, from: Rank, piece: u32, into: Region) {
         let message = self.next_message(from, false);
-        let writes = [into.extent()];
+        let writes = [into.tracked()];
         self.emit_message(piece, Task::Recv { from: from.0, message, into }, &[], &writes);
     }
 
@@ -257,19 +258,19 @@ impl<'a> PortCompiler<'a> {
         if let Some(fence) = self.fence.take()
             && !(step.sends.is_empty() && step.recvs.is_empty())
         {
-            self.emit_nothing(&[], &[fence]);
+            self.emit_noop(&[], &[fence]);
         }
     }
 
     /// Emits a task that only waits.
-    fn emit_nothing(&mut self, reads: &[TrackedRange], writes: &[TrackedRange]) {
+    fn emit_noop(&mut self, reads: &[TrackedRange], writes: &[TrackedRange]) {
         let nothing = ListRange { start: self.lists.moves.len() as u32, len: 0 };
         self.graph.emit(self.at(0), Task::Copy(nothing), reads, writes);
     }
 
     fn emit_copy(&mut self, piece: u32, pairs: &[(Region, Region)]) {
-        let reads: Extents = pairs.iter().map(|(from, _)| from.extent()).collect();
-        let writes: Extents = pairs.iter().map(|(_, into)| into.extent()).collect();
+        let reads: TrackedRanges = pairs.iter().map(|(from, _)| from.tracked()).collect();
+        let writes: TrackedRanges = pairs.iter().map(|(_, into)| into.tracked()).collect();
         let moves = &mut self.lists.moves;
         let span = ListRange { start: moves.len() as u32, len: pairs.len() as u32 };
         moves.extend(pairs.iter().map(|&(from, into)| Move { from, into }));
@@ -366,7 +367,7 @@ fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<Tracked
 
 impl Region {
     /// The range in which hazards on the region are tracked.
-    fn extent(self) -> TrackedRange {
+    fn tracked(self) -> TrackedRange {
         (Tracked::In(self.buffer), self.range())
     }
 }

@@ -6,7 +6,7 @@ use hopbine_torus::Rank;
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::Step;
 
-use super::{Extents, NOWHERE, PortCompiler};
+use super::{EMPTY_REGION, PortCompiler, TrackedRanges};
 use crate::engine::compile::graph::Tracked;
 use crate::engine::compile::program::{Fold, ListRange, Region, Task};
 use crate::engine::compile::regions::Regions;
@@ -60,10 +60,10 @@ impl PortCompiler<'_> {
         let link = LINKS + u64::from(self.graph.len());
         let link = (Tracked::Tokens, link..link + 1);
         let message = self.next_message(from, false);
-        let recv = Task::Recv { from: from.0, message, into: NOWHERE };
+        let recv = Task::Recv { from: from.0, message, into: EMPTY_REGION };
         self.emit_message(0, recv, &[], std::slice::from_ref(&link));
-        let noted: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
-        self.emit_nothing(&[link], &noted);
+        let noted: Vec<_> = ranges.iter().map(|range| self.space().tracked(range)).collect();
+        self.emit_noop(&[link], &noted);
     }
 
     fn emit_stored(&mut self, transfer: &CutTransfer, piece: usize) {
@@ -71,7 +71,7 @@ impl PortCompiler<'_> {
         let ranges = transfer.ranges(piece);
         let level = piece as u32;
         if ranges.is_empty() {
-            self.emit_recv(transfer.peer, level, NOWHERE);
+            self.emit_recv(transfer.peer, level, EMPTY_REGION);
             return;
         }
         let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
@@ -132,7 +132,7 @@ impl PortCompiler<'_> {
         lists.operands.push(own);
         // The target holds the message, which is on the other side of the own value.
         lists.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
-        let reads = [own.extent(), target.extent()];
+        let reads = [own.tracked(), target.tracked()];
         self.graph.emit(self.at(piece), Task::Fold(span), &reads, &reads[1..]);
         self.space_mut().stored(range, target);
     }
@@ -140,7 +140,7 @@ impl PortCompiler<'_> {
     /// Emits the fold of messages for `ranges`, which have landed in staging, with the values of the space.
     fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], landed: &[Region], own_at: u32) {
         let first = self.lists.folds.len();
-        let (mut reads, mut writes) = (Extents::new(), Extents::new());
+        let (mut reads, mut writes) = (TrackedRanges::new(), TrackedRanges::new());
         let mut stored: SmallVec<[(Range<u64>, Region); 2]> = SmallVec::new();
         let mut packed = 0;
         for range in ranges {
@@ -163,14 +163,14 @@ impl PortCompiler<'_> {
                 let operands = ListRange { start, len };
                 let own_at = (own == target).then_some(own_at);
                 self.lists.folds.push(Fold { into: target, operands, own_at });
-                reads.push(own.extent());
-                writes.push(target.extent());
+                reads.push(own.tracked());
+                writes.push(target.tracked());
                 packed += own.len;
                 into = part.end;
                 stored.push((part, target));
             }
         }
-        reads.extend(landed.iter().map(|slot| slot.extent()));
+        reads.extend(landed.iter().map(|slot| slot.tracked()));
         let span = ListRange { start: first as u32, len: (self.lists.folds.len() - first) as u32 };
         self.graph.emit(self.at(piece), Task::Fold(span), &reads, &writes);
         for (part, target) in stored {
@@ -180,7 +180,7 @@ impl PortCompiler<'_> {
 
     /// The highest piece number of this step's sends that read any of these bytes.
     fn still_read(&self, regions: &[Region]) -> Option<u32> {
-        let last = |region: &Region| self.graph.last_piece_reading(region.extent(), &self.sending);
+        let last = |region: &Region| self.graph.last_piece_reading(region.tracked(), &self.sending);
         regions.iter().filter_map(last).max()
     }
 

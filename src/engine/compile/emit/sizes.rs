@@ -8,7 +8,7 @@
 use hopbine_torus::plan::{Lane, Plan, Transfer};
 use hopbine_torus::{PortId, Position};
 
-use super::{ALIGN, Common, Extents, PortCompiler};
+use super::{ALIGN, Common, PortCompiler, TrackedRanges};
 use crate::engine::compile::geometry::{Geometry, Learnt, Sizes};
 use crate::engine::compile::passing::positions;
 use crate::engine::compile::program::{
@@ -138,9 +138,9 @@ impl PortCompiler<'_> {
                 let Some(step) = log.lane.steps.get(index) else { continue };
                 most_recvs = most_recvs.max(step.recvs.len());
                 for send in &step.sends {
-                    self.tell(log, send, packed);
+                    self.emit_size_send(log, send, packed);
                 }
-                self.hear(log, &step.recvs);
+                self.emit_size_recvs(log, &step.recvs);
             }
         }
         self.step = n_steps as u32;
@@ -152,7 +152,7 @@ impl PortCompiler<'_> {
         self.finish(most_recvs as u32, &mut Common::default()).0
     }
 
-    fn tell(&mut self, log: &LaneLog<'_>, send: &Transfer, packed: &mut u64) {
+    fn emit_size_send(&mut self, log: &LaneLog<'_>, send: &Transfer, packed: &mut u64) {
         let mut words = Regions::from_elem(log.longest, 1);
         for position in positions(std::slice::from_ref(send)) {
             push_joined(&mut words, log.words[position as usize]);
@@ -161,10 +161,10 @@ impl PortCompiler<'_> {
         let message = Region { buffer: Buffer::Work, offset: *packed, len };
         *packed += len.next_multiple_of(ALIGN);
         self.emit_copy(0, &pair_up(&words, &[message]));
-        self.emit_send(send.peer, 0, message, &[message.extent()]);
+        self.emit_send(send.peer, 0, message, &[message.tracked()]);
     }
 
-    fn hear(&mut self, log: &mut LaneLog<'_>, recvs: &[Transfer]) {
+    fn emit_size_recvs(&mut self, log: &mut LaneLog<'_>, recvs: &[Transfer]) {
         if recvs.is_empty() {
             return;
         }
@@ -181,12 +181,12 @@ impl PortCompiler<'_> {
         }
         log.longest = log.log(1);
         let into = log.longest;
-        let reads: Extents = longest.iter().map(|word| word.extent()).collect();
+        let reads: TrackedRanges = longest.iter().map(|word| word.tracked()).collect();
         let operands =
             ListRange { start: self.lists.operands.len() as u32, len: longest.len() as u32 };
         self.lists.operands.extend(longest);
         let fold = ListRange { start: self.lists.folds.len() as u32, len: 1 };
         self.lists.folds.push(Fold { into, operands, own_at: None });
-        self.graph.emit(self.at(0), Task::Fold(fold), &reads, &[into.extent()]);
+        self.graph.emit(self.at(0), Task::Fold(fold), &reads, &[into.tracked()]);
     }
 }

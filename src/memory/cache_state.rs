@@ -25,29 +25,29 @@ pub(super) struct Events {
 
 /// The regions of a cache, and its position in the event log.
 #[derive(Debug)]
-pub(super) struct Kept<H> {
+pub(super) struct CacheState<H> {
     events: Option<(Arc<Events>, Position)>,
     config: CacheConfig,
     regions: Regions<Counted<H>>,
     /// By port, the registration that it is making.
-    making: Box<[Option<Making>]>,
+    pending: Box<[Option<PendingRegistration>]>,
     forks: usize,
     stats: CacheStats,
 }
 
 /// Pages that a port is registering, or has failed to register.
 #[derive(Clone, Copy, Debug)]
-struct Making {
-    whole: Span,
+struct PendingRegistration {
+    pages: Span,
     /// The registration may lead to pages that the memory no longer has, or its watch may have ended.
     is_stale: bool,
 }
 
 /// The registration to make for a lookup that is no hit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Missing {
+pub(super) struct Miss {
     /// The pages: those of a region that other ports have registered, or those of the lookup.
-    pub(super) whole: Span,
+    pub(super) pages: Span,
     /// Events of the pages must be announced before they become a region.
     pub(super) needs_watch: bool,
     is_known: bool,
@@ -55,16 +55,16 @@ pub(super) struct Missing {
 
 /// What becomes of a new registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Put {
+pub(super) enum Outcome {
     /// The registration is kept; the first one of a region makes the region.
     Kept { is_first: bool },
     /// The registration serves one lease.
     NotKept,
     /// The registration is useless; the port registers again.
-    Again,
+    Retry,
 }
 
-impl<H> Kept<H> {
+impl<H> CacheState<H> {
     pub(super) fn new(
         config: CacheConfig,
         n_ports: usize,
@@ -75,11 +75,11 @@ impl<H> Kept<H> {
             let position = events.log.position();
             (events, position)
         };
-        Kept {
+        CacheState {
             events: events.map(listen),
             config,
             regions: Regions::new(n_ports),
-            making: vec![None; n_ports].into(),
+            pending: vec![None; n_ports].into(),
             forks: forks::state(),
             stats: CacheStats { mode, ..CacheStats::default() },
         }
@@ -94,15 +94,15 @@ impl<H> Kept<H> {
     }
 
     /// Notes that the port is about to register pages for a range; `None` if there is no room to keep them.
-    pub(super) fn begin(&mut self, port: PortId, span: Span, is_explicit: bool) -> Option<Missing> {
+    pub(super) fn begin(&mut self, port: PortId, span: Span, is_explicit: bool) -> Option<Miss> {
         let known = self.regions.covering(span);
         let needs_watch = known.is_none() && !is_explicit;
         if needs_watch && !self.make_room(span) {
             return None;
         }
-        let whole = known.unwrap_or(span);
-        self.making[port.index()] = Some(Making { whole, is_stale: false });
-        Some(Missing { whole, needs_watch, is_known: known.is_some() })
+        let pages = known.unwrap_or(span);
+        self.pending[port.index()] = Some(PendingRegistration { pages, is_stale: false });
+        Some(Miss { pages, needs_watch, is_known: known.is_some() })
     }
 
     /// Notes that the port has registered the pages. Keeps the registration if the memory still has these pages, and
@@ -111,26 +111,26 @@ impl<H> Kept<H> {
         &mut self,
         port: PortId,
         span: Span,
-        plan: Missing,
+        miss: Miss,
         is_watched: bool,
         handle: &Arc<Counted<H>>,
-    ) -> Put {
-        let Missing { whole, needs_watch, is_known } = plan;
-        self.hear();
+    ) -> Outcome {
+        let Miss { pages, needs_watch, is_known } = miss;
+        self.read_events();
         let now = self.regions.covering(span);
         // Other ports may have made regions meanwhile, perhaps this one.
-        let fits = is_watched && (now.is_some() || !needs_watch || self.make_room(whole));
-        let is_sound = self.making[port.index()].take().is_some_and(|making| !making.is_stale);
-        if is_watched && (!is_sound || now.map_or(is_known, |now| now != whole)) {
-            return Put::Again;
+        let fits = is_watched && (now.is_some() || !needs_watch || self.make_room(pages));
+        let is_sound = self.pending[port.index()].take().is_some_and(|pending| !pending.is_stale);
+        if is_watched && (!is_sound || now.map_or(is_known, |now| now != pages)) {
+            return Outcome::Retry;
         }
         if !fits {
             self.stats.uncached += 1;
-            return Put::NotKept;
+            return Outcome::NotKept;
         }
         self.stats.misses += 1;
-        self.regions.put(whole, port, handle.clone());
-        Put::Kept { is_first: now.is_none() }
+        self.regions.put(pages, port, handle.clone());
+        Outcome::Kept { is_first: now.is_none() }
     }
 
     pub(super) fn note_uncached(&mut self) {
@@ -141,7 +141,7 @@ impl<H> Kept<H> {
     pub(super) fn end(&mut self, of: Span, also_leased: bool) {
         self.stats.invalidations += match also_leased {
             true => {
-                self.spoil(of);
+                self.mark_stale(of);
                 self.regions.end(of)
             }
             false => self.regions.end_idle(of),
@@ -173,8 +173,8 @@ impl<H> Kept<H> {
     /// Ends all idle regions, for a port whose interface refuses to register. The port tries its registration again.
     pub(super) fn evict_all(&mut self, port: PortId) {
         while self.evict() {}
-        if let Some(making) = &mut self.making[port.index()] {
-            making.is_stale = false;
+        if let Some(pending) = &mut self.pending[port.index()] {
+            pending.is_stale = false;
         }
     }
 
@@ -200,10 +200,10 @@ impl<H> Kept<H> {
     /// Ends the least recently used idle region, and its watch on pages that no other region covers. False if there
     /// is no idle region.
     fn evict(&mut self) -> bool {
-        let Some(bare) = self.regions.evict() else { return false };
+        let Some(uncovered) = self.regions.evict() else { return false };
         self.stats.evictions += 1;
-        for span in bare {
-            self.spoil(span);
+        for span in uncovered {
+            self.mark_stale(span);
             if let Some((events, _)) = &self.events {
                 events.source.unwatch(span);
             }
@@ -212,15 +212,15 @@ impl<H> Kept<H> {
     }
 
     /// Marks registrations of these pages that are being made: they cannot become regions.
-    fn spoil(&mut self, pages: Span) {
-        for making in self.making.iter_mut().flatten() {
-            making.is_stale |= making.whole.overlaps(pages);
+    fn mark_stale(&mut self, pages: Span) {
+        for pending in self.pending.iter_mut().flatten() {
+            pending.is_stale |= pending.pages.overlaps(pages);
         }
     }
 
     /// Applies all events that happened before the call.
     #[inline]
-    pub(super) fn hear(&mut self) {
+    pub(super) fn read_events(&mut self) {
         let forks = forks::state();
         if forks != self.forks {
             // The parent's next write gives it new pages; the registered pages stay with the child.

@@ -10,28 +10,28 @@ use crate::engine::compile::program::Program;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct Crossings {
+pub struct PortFlags {
     /// Counts executions: a flag of an earlier one does not count.
     round: AtomicU32,
     /// By flag, the last execution in which its task has ended.
-    ended: Box<[AtomicU32]>,
+    flags: Box<[AtomicU32]>,
     /// A peer that makes another call, plus 1; 0 for none.
     differing: AtomicU32,
 }
 
-impl Crossings {
+impl PortFlags {
     /// The flags of a program at its first execution.
     pub fn of(program: &Program) -> Self {
-        Crossings {
+        PortFlags {
             round: AtomicU32::new(1),
-            ended: (0..program.n_flags).map(|_| AtomicU32::new(0)).collect(),
+            flags: (0..program.n_flags).map(|_| AtomicU32::new(0)).collect(),
             differing: AtomicU32::new(0),
         }
     }
 
     /// Begins another execution, while no port is under way.
     pub(super) fn begin(&self) {
-        if self.ended.is_empty() {
+        if self.flags.is_empty() {
             return;
         }
         // Relaxed: the ports' mutexes order these stores.
@@ -45,24 +45,24 @@ impl Crossings {
     }
 
     /// Sets the flag of a task that has ended; if a peer differs, the data that the task has received are invalid.
-    pub(super) fn tell(&self, flag: u32, round: u32, differing: Option<Rank>) {
+    pub(super) fn set(&self, flag: u32, round: u32, differing: Option<Rank>) {
         if let Some(peer) = differing {
             // Relaxed: ordered by the flag.
             self.differing.store(peer + 1, Ordering::Relaxed);
         }
         // Release: a thread that sees the flag also sees the task's writes.
-        self.ended[flag as usize].store(round, Ordering::Release);
+        self.flags[flag as usize].store(round, Ordering::Release);
     }
 
     /// Whether the task of a flag has ended.
-    pub(super) fn has_ended(&self, flag: u32, round: u32) -> bool {
-        // Acquire: see `tell`.
-        self.ended[flag as usize].load(Ordering::Acquire) == round
+    pub(super) fn is_set(&self, flag: u32, round: u32) -> bool {
+        // Acquire: see `set`.
+        self.flags[flag as usize].load(Ordering::Acquire) == round
     }
 
     /// A peer that makes another call.
     pub(super) fn differing(&self) -> Option<Rank> {
-        // Relaxed: see `tell`.
+        // Relaxed: see `set`.
         self.differing.load(Ordering::Relaxed).checked_sub(1)
     }
 }
