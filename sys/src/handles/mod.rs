@@ -12,14 +12,14 @@ mod flags;
 mod memory;
 mod poll;
 mod post;
-mod together;
+mod batch;
 mod vbg;
 mod vcq;
 
 pub use flags::{ArmwOp, PostFlags, VcqFlags};
 pub use memory::{Access, Registration};
 pub use poll::{CompletionError, Notice, NoticeError};
-pub use post::{Mark, PostError, Transfer};
-pub use together::{Put, Source};
+pub use post::{PostOptions, PostError, Transfer};
+pub use batch::{Put, Source};
 pub use vbg::{GateError, GateId, GateLink, GateSet, Operation, ReduceOp};
-pub use vcq::{MOST_TOGETHER, Vcq};
+pub use vcq::{MAX_BATCH, Vcq};

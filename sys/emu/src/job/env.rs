@@ -3,7 +3,7 @@
 //! `HOPBINE_EMU_` variables. [`hopbine_meet::variables`] lists all of them.
 
 use crate::job::core::Job;
-use crate::job::meet;
+use crate::job::bootstrap;
 use crate::job::nodes::Placement;
 use crate::limits::CQS;
 use crate::limits::coords;
@@ -117,11 +117,11 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     if size == 1 {
         return Ok((Job::private(placement, s.model, None)?, 0));
     }
-    if let Some((variable, value)) = s.place.launched.as_ref().and_then(Launched::elsewhere) {
+    if let Some((variable, value)) = s.place.launched.as_ref().and_then(Launched::several_hosts) {
         return Err(JobError::SeveralHosts { variable, value: value.to_owned(), size });
     }
     let mut exchange = s.place.meet(&from_environment, ".device", s.timeout)?;
-    Ok((meet::job(&mut exchange, placement, s.model)?, rank))
+    Ok((bootstrap::job(&mut exchange, placement, s.model)?, rank))
 }
 
 #[cfg(test)]

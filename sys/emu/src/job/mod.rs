@@ -4,7 +4,7 @@ pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod device;
 pub mod env;
-pub(crate) mod meet;
+pub(crate) mod bootstrap;
 pub(crate) mod nodes;
 pub(crate) mod records;
 pub(crate) mod sharing;

@@ -4,13 +4,13 @@
 mod access;
 mod bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]
-mod hostile;
-mod leaving;
+mod fuzz;
+mod teardown;
 mod piece;
 mod record;
 mod slots;
-mod wait;
+mod backoff;
 
 pub use bootstrap::Bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]
-pub use hostile::play as play_records;
+pub use fuzz::play as fuzz_records;
