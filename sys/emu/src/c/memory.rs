@@ -3,7 +3,7 @@
 use super::{call, not_null, store};
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{self, VcqPlace};
-use crate::operations::checked::not_in_use;
+use crate::operations::checked::check_deregister;
 use crate::queues::slots;
 use crate::queues::vcq::Vcq;
 use crate::shared::registrations::Range;
@@ -17,7 +17,7 @@ fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
         size: size as u64,
         owner: vcq.context.rank as u32,
         flags: (flags & UTOFU_REG_MEM_FLAG_READ_ONLY) as u32,
-        born: vcq.context.job.n_unmapped(),
+        unmap_epoch: vcq.context.job.unmap_epoch(),
     }
 }
 
@@ -35,7 +35,7 @@ unsafe fn registered(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         spend(vcq.context.job.model.reg_ns);
-        if vcq.context.job.refuses(vcq.context.rank) {
+        if vcq.context.job.refuses_registration(vcq.context.rank) {
             return fail(UTOFU_ERR_FULL, "the owner of the job refuses this registration");
         }
         let made = register(vcq)?;
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn utofu_dereg_mem(
             && job.model.checked
             && vcq.table().is_last(stadd)
         {
-            not_in_use(device, vcq, stadd);
+            check_deregister(device, vcq, stadd);
         }
         vcq.table().deregister(stadd, &|| job.is_holding())
     })

@@ -1,7 +1,7 @@
 //! Creating VCQs; their ids and paths.
 
 use super::{call, load, not_null, store};
-use crate::job::current::{current, known};
+use crate::job::current::{current, try_current};
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{self, CMP_IDS, Coords, TniPlace, VcqPlace, coords_ok};
 use crate::limits::{CQS, FIRST_EXTRA, TNIS};
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let place = VcqPlace::of(id)?;
         let new = if path_coords.is_null() {
             // A thread that is not a rank may call this function as well: the id then stays as it is.
-            let elsewhere = known().is_some_and(|me| {
+            let elsewhere = try_current().is_some_and(|me| {
                 let node = me.job.placement.node_at(place.tni.coords);
                 node.is_some_and(|n| n != me.job.node_of(me.rank))
             });

@@ -185,7 +185,7 @@ impl Job {
     /// Counts a poll. After [`MISSES_PER_YIELD`] consecutive polls without success the thread yields its processor: a
     /// waiting program polls in an endless loop, perhaps for a rank that has no processor.
     #[inline]
-    pub(crate) fn polled(&self, found: bool) {
+    pub(crate) fn count_poll(&self, found: bool) {
         if !self.is_crowded {
             return;
         }

@@ -6,7 +6,7 @@
 
 use crate::job::records::VcqBlock;
 use crate::limits::ids::without_path;
-use crate::mrq::{Lost, Notice, Recent};
+use crate::mrq::{PushError, Notice, RecentChunk};
 use crate::queues::atomic_op;
 use crate::queues::desc::{Action, Op};
 use crate::queues::targets::Target;
@@ -79,7 +79,7 @@ fn end(op: &Op) -> u64 {
 pub(crate) fn notify_target(
     origin: &Origin,
     target: &VcqBlock,
-    recent: &mut Recent,
+    recent: &mut RecentChunk,
     op: &Op,
     outcome: &Outcome,
     ready_at: u64,
@@ -103,7 +103,7 @@ pub(crate) fn notify_target(
 #[inline]
 pub(crate) fn notify_sender(
     origin: &Origin,
-    recent: &mut Recent,
+    recent: &mut RecentChunk,
     op: &Op,
     outcome: &Outcome,
     order: u64,
@@ -244,15 +244,15 @@ pub(crate) unsafe fn act(
 #[cold]
 pub(crate) fn bring_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
     if outcome.code == UTOFU_SUCCESS && op.steps > 0 {
-        // Release pairs with the Acquire in `go_on`: the data that the operation has written are visible.
+        // Release pairs with the Acquire in `start_waiting`: the data that the operation has written are visible.
         target.steps.fetch_add(op.steps.into(), Ordering::Release);
     }
 }
 
 /// Appends a notice to a queue. If the queue is full the notice is lost, and the queue's owner will end.
 #[inline(always)]
-fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut Recent, notice: &Notice) {
-    if block.ring.push(&*origin.context.job, recent, notice) == Err(Lost::Overflow) {
+fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut RecentChunk, notice: &Notice) {
+    if block.ring.push(&*origin.context.job, recent, notice) == Err(PushError::Overflow) {
         // Relaxed: the flag orders no other memory access.
         block.overflowed.store(1, Ordering::Relaxed);
     }

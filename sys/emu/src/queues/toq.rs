@@ -152,13 +152,13 @@ impl Toq {
     }
 
     /// Reserves entries for an operation that waits for its session and is not pushed yet.
-    pub(crate) fn hold(&mut self, entries: usize) {
+    pub(crate) fn reserve(&mut self, entries: usize) {
         self.entries += entries;
         self.unread += 1;
     }
 
-    /// Frees the entries that `hold` has reserved, before the operation is pushed.
-    pub(crate) fn release(&mut self, entries: usize) {
+    /// Frees the entries that `reserve` has reserved, before the operation is pushed.
+    pub(crate) fn unreserve(&mut self, entries: usize) {
         self.entries -= entries;
         self.unread -= 1;
     }
