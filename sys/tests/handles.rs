@@ -254,8 +254,10 @@ fn what_is_too_long_is_refused_before_it_does_harm() {
         unsafe {
             let e = p.vcq.put(me, what, options(0, PostFlags::NONE, 0)).unwrap_err();
             assert_eq!(e, PostError::TooLong { length: max + 1, max });
-            let e =
-                p.vcq.put_piggyback(me, &[0; 33], here, options(0, PostFlags::NONE, 0)).unwrap_err();
+            let e = p
+                .vcq
+                .put_piggyback(me, &[0; 33], here, options(0, PostFlags::NONE, 0))
+                .unwrap_err();
             assert_eq!(e, PostError::TooLong { length: 33, max: 32 });
         }
         assert_eq!(p.vcq.unread_tcq(), Ok(0));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hopbine_meet::{BootstrapError, Exchange, AllgatherState, Records};
+use hopbine_meet::{AllgatherState, BootstrapError, Exchange, Records};
 
 use super::Simulated;
 use crate::endpoint::Clock;

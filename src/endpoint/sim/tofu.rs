@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use hopbine_meet::Exchange;
 use rand::{Rng, RngCore};
 use utofu::Api;
-use utofu_emu::{RankGuard, Job, Model, Stage, StepEvent};
+use utofu_emu::{Job, Model, RankGuard, Stage, StepEvent};
 
 use super::events::Events;
 use super::habits::{DeviceHabits, one};

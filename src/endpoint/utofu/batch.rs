@@ -3,7 +3,7 @@
 //! The library prepares descriptors in memory and then notifies the device, which takes longer than the preparation.
 //! A batch needs one notification for several descriptors.
 
-use utofu::handles::{MAX_BATCH, PostOptions, PostError, PostFlags, Put, Source};
+use utofu::handles::{MAX_BATCH, PostError, PostFlags, PostOptions, Put, Source};
 use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::WireError;
@@ -11,8 +11,11 @@ use crate::endpoint::WireError;
 use super::{UtofuEndpoint, failed};
 
 /// Mark of a put without a local completion: only the target gets a notice, and the data go to its cache.
-const SILENT: PostOptions =
-    PostOptions { edata: 0, flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION), cookie: Cookie(0) };
+const SILENT: PostOptions = PostOptions {
+    edata: 0,
+    flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION),
+    cookie: Cookie(0),
+};
 
 impl UtofuEndpoint {
     #[cfg(feature = "internals")]

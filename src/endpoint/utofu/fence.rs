@@ -5,7 +5,7 @@
 //! each peer one more put: its hello once again.
 
 use utofu::Cookie;
-use utofu::handles::{PostOptions, PostFlags};
+use utofu::handles::{PostFlags, PostOptions};
 
 use crate::endpoint::{Endpoint, WireError};
 

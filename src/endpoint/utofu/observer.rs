@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use utofu::handles::{PostOptions, PostError, PostFlags, Transfer};
+use utofu::handles::{PostError, PostFlags, PostOptions, Transfer};
 use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::status::{blame_from_word, blame_to_word, gossip_peers};

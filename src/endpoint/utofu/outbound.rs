@@ -1,6 +1,6 @@
 //! Writes to peers: puts of data, channel slots, credits, hellos.
 
-use utofu::handles::{CompletionError, MAX_BATCH, PostOptions, PostFlags, Source, Transfer};
+use utofu::handles::{CompletionError, MAX_BATCH, PostFlags, PostOptions, Source, Transfer};
 use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};

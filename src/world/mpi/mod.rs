@@ -33,7 +33,8 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
     let is_set_by_hopbine = Place::is_set_by_hopbine(get);
     if is_running() {
         // SAFETY: all ranks of the program, in a communicator that always exists.
-        let session = (asks || !is_set_by_hopbine).then(|| unsafe { Session::over(session::world(), false) });
+        let session =
+            (asks || !is_set_by_hopbine).then(|| unsafe { Session::over(session::world(), false) });
         return session.transpose().map_err(unusable);
     }
     if !ffi::is_provided() {

@@ -7,7 +7,7 @@ use hopbine_meet::Exchange;
 use hopbine_torus::Rank;
 use hopbine_torus::geometry::{RankMap, Shape};
 use utofu::Api;
-use utofu_emu::{RankGuard, Job, JobError};
+use utofu_emu::{Job, JobError, RankGuard};
 
 use super::Tofu;
 #[cfg(feature = "sim")]

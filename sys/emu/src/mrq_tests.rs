@@ -125,7 +125,10 @@ fn a_queue_without_memory_overflows() {
         }
     }
     let ring = Box::<Ring>::default();
-    assert_eq!(ring.push(&Nothing, &mut RecentChunk::default(), &notice(0, 0)), Err(PushError::Overflow));
+    assert_eq!(
+        ring.push(&Nothing, &mut RecentChunk::default(), &notice(0, 0)),
+        Err(PushError::Overflow)
+    );
     assert_eq!(ring.table[0].load(Ordering::Relaxed), 0);
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::error::{BootstrapError, VariableError};
 use crate::host::proc_pid;
-use crate::user_files;
 use crate::process::Stat;
+use crate::user_files;
 use crate::variables::{Lookup, number_of};
 
 /// A launcher and its variables for the rank, for the number of ranks, and for the ranks on this host (the first of
@@ -96,7 +96,8 @@ impl Launched {
             return Err(BootstrapError::SeveralHosts { variable, value, size: self.size });
         }
         let name = name(self).ok_or("the process that started them cannot be found".to_owned());
-        let path = name.and_then(|name| user_files::runtime_path(&name).map_err(|error| error.to_string()));
+        let path = name
+            .and_then(|name| user_files::runtime_path(&name).map_err(|error| error.to_string()));
         path.map_err(|why| {
             let wanted = format!("the path of a file, the same for all {} ranks: {why}", self.size);
             crate::variables::RENDEZVOUS.unset(wanted).into()
@@ -176,8 +177,12 @@ mod tests {
     fn a_job_has_the_name_of_who_has_started_it() {
         let stat = |pid| Stat::of(pid).unwrap().expect("it lives");
         let parent = stat(std::process::id()).parent;
-        let launched =
-            Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE", several_hosts: None };
+        let launched = Launched {
+            rank: 0,
+            size: 1,
+            variable: "HOPBINE_NO_SUCH_VARIABLE",
+            several_hosts: None,
+        };
         let started = stat(parent).started;
         assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{started}"));
     }

@@ -30,11 +30,11 @@ mod host;
 mod launcher;
 mod local;
 mod memory;
-mod user_files;
 mod place;
 mod process;
 mod ptrace;
 mod records;
+mod user_files;
 pub mod variables;
 
 pub use error::{BootstrapError, Phase, Refusal, VariableError};

@@ -1,9 +1,9 @@
 //! Batched puts: their descriptors are prepared one after the other and posted by one call, so that the device is
 //! notified once for all of them.
 
-use super::post::{release_fence, check_length, post_result};
+use super::post::{check_length, post_result, release_fence};
 use super::vcq::MAX_BATCH;
-use super::{PostOptions, PostError, Transfer, Vcq};
+use super::{PostError, PostOptions, Transfer, Vcq};
 use crate::{Stadd, VcqId};
 
 /// Source of a put's bytes.
@@ -73,7 +73,9 @@ impl Vcq {
         // SAFETY: the caller's promise, passed on.
         unsafe {
             match put.source {
-                Source::Registered(local) => self.put(to, Transfer { local, remote, length }, options),
+                Source::Registered(local) => {
+                    self.put(to, Transfer { local, remote, length }, options)
+                }
                 Source::Inline(bytes) => {
                     check_length(length, bytes.len())?;
                     self.put_piggyback(to, &bytes[..length], remote, options)

@@ -104,10 +104,17 @@ impl Vcq {
     ///
     /// # Safety
     /// See [`Vcq`].
-    pub unsafe fn put(&mut self, to: VcqId, what: Transfer, options: PostOptions) -> Result<(), PostError> {
+    pub unsafe fn put(
+        &mut self,
+        to: VcqId,
+        what: Transfer,
+        options: PostOptions,
+    ) -> Result<(), PostError> {
         check_length(what.length, self.caps().max_putget_size)?;
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
-        unsafe { post!(self, utofu_put(to.raw(), what.local.0, what.remote.0, what.length), options) }
+        unsafe {
+            post!(self, utofu_put(to.raw(), what.local.0, what.remote.0, what.length), options)
+        }
     }
 
     /// Reads the target's memory into local memory.
@@ -117,7 +124,12 @@ impl Vcq {
     ///
     /// # Safety
     /// See [`Vcq`].
-    pub unsafe fn get(&mut self, from: VcqId, what: Transfer, options: PostOptions) -> Result<(), PostError> {
+    pub unsafe fn get(
+        &mut self,
+        from: VcqId,
+        what: Transfer,
+        options: PostOptions,
+    ) -> Result<(), PostError> {
         check_length(what.length, self.caps().max_putget_size)?;
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
         unsafe {

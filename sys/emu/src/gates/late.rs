@@ -22,7 +22,7 @@ pub(crate) fn post(job: &Arc<Job>, from: usize, outgoing: &mut Vec<RoutedPacket>
     let (Some(device), Some(stepping)) = (&job.device, &job.stepping) else { return false };
     let seed = job.model.late.unwrap_or(0);
     for routed in outgoing.drain(..) {
-        let late = stepping.state().gates.get_or_insert_with(|| Random::new(seed)).late();
+        let late = stepping.state().gates.get_or_insert_with(|| Random::new(seed)).late_delay();
         let pending = PendingPacket { job: job.clone(), from, routed };
         device.post(job.now() + late, Box::new(pending), |_, _| ());
     }

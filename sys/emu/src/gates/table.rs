@@ -179,7 +179,7 @@ pub(crate) fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
     let record = &job.node(node).tnis[usize::from(tni)];
     // Acquire pairs with the Release in Job::lazy.
     let off = record.gates.load(Ordering::Acquire);
-    (off != 0).then(|| job.arena.at(crate::shared::arena::Off::new(off)))
+    (off != 0).then(|| job.arena.at(crate::shared::arena::Offset::new(off)))
 }
 
 impl RoutedPacket {
@@ -187,7 +187,8 @@ impl RoutedPacket {
     fn gate<'a>(&self, job: &'a Job) -> Option<(&'a Gate, bool)> {
         let place = GatePlace::of(self.to).ok()?;
         let gate = find(job, place)?;
-        (!job.is_failed(gate.owner() as u32)).then_some((gate, usize::from(place.gate) < START_GATES))
+        (!job.is_failed(gate.owner() as u32))
+            .then_some((gate, usize::from(place.gate) < START_GATES))
     }
 
     /// Returns the rank whose start gate is the destination.

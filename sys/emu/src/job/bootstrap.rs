@@ -5,11 +5,13 @@ use crate::job::core::Job;
 use crate::job::nodes::Placement;
 use crate::job::records::{ArenaLayout, Header};
 use crate::limits::error::JobError;
-use crate::shared::arena::{Arena, Off};
+use crate::shared::arena::{Arena, Offset};
 use crate::shared::copy;
 use crate::sync::Ordering;
 use crate::timing::model::Model;
-use hopbine_meet::{Exchange, PtracePermission, create_memory, fresh_number, host, open_memory, proc_pid};
+use hopbine_meet::{
+    Exchange, PtracePermission, create_memory, fresh_number, host, open_memory, proc_pid,
+};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -142,7 +144,7 @@ fn create(layout: ArenaLayout) -> Result<(File, Arena, [u64; 3]), String> {
     let (memory, arena) = make().map_err(failed)?;
     let token = fresh_number();
     // Relaxed: the exchange synchronises the other ranks with this store.
-    arena.at::<Header>(Off::new(0)).token.store(token, Ordering::Relaxed);
+    arena.at::<Header>(Offset::new(0)).token.store(token, Ordering::Relaxed);
     let place = [u64::from(proc_pid().unwrap_or(0)), memory.as_raw_fd() as u64, token];
     Ok((memory, arena, place))
 }
@@ -153,7 +155,7 @@ fn open([process, fd, token]: [u64; 3], layout: ArenaLayout) -> Result<(File, Ar
         let memory = open_memory(process as u32, fd as u32, layout.len)?;
         let arena = Arena::shared(&memory, layout.len)?;
         // Relaxed: see `create`.
-        match arena.at::<Header>(Off::new(0)).token.load(Ordering::Relaxed) == token {
+        match arena.at::<Header>(Offset::new(0)).token.load(Ordering::Relaxed) == token {
             true => Ok((memory, arena)),
             false => Err(std::io::Error::other("it belongs to another job")),
         }

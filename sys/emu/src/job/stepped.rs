@@ -29,7 +29,9 @@ impl Job {
     /// Returns the time in ns: the host's clock, which all its processes share, or the owner's time.
     pub(crate) fn now(&self) -> u64 {
         // Relaxed: one thread.
-        self.stepping.as_ref().map_or_else(host_now, |stepping| stepping.now.load(Ordering::Relaxed))
+        self.stepping
+            .as_ref()
+            .map_or_else(host_now, |stepping| stepping.now.load(Ordering::Relaxed))
     }
 
     fn stepping(&self) -> &Stepping {
@@ -97,7 +99,10 @@ impl Job {
         let Some(stepping) = &self.stepping else { return false };
         let pages = memory.start / self.page..memory.end.div_ceil(self.page);
         let state = stepping.state();
-        state.unmapped.range((rank, pages.start)..(rank, pages.end)).any(|(_, &at)| at > unmap_epoch)
+        state
+            .unmapped
+            .range((rank, pages.start)..(rank, pages.end))
+            .any(|(_, &at)| at > unmap_epoch)
     }
 
     /// Makes the next `n` registrations of a rank fail as if no STag were left.
@@ -133,7 +138,9 @@ impl Job {
 
     /// Returns whether a rank has [failed](Job::fail_rank).
     pub(crate) fn is_failed(&self, rank: u32) -> bool {
-        self.stepping.as_ref().is_some_and(|stepping| stepping.state().failed.contains(&(rank as usize)))
+        self.stepping
+            .as_ref()
+            .is_some_and(|stepping| stepping.state().failed.contains(&(rank as usize)))
     }
 
     /// Returns whether a rank is [exempt](Job::exempt_from_checks).

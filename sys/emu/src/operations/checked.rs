@@ -9,7 +9,7 @@ use crate::operations::remote::{length, source};
 use crate::queues::desc::{Action, Op};
 use crate::queues::targets;
 use crate::queues::vcq::Origin;
-use crate::shared::copy::{self, Space};
+use crate::shared::copy::{self, AddressSpace};
 use crate::shared::registrations::Region;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
@@ -106,6 +106,6 @@ pub(crate) fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
     let from = source(origin, lcl, len).ok()?;
     let mut bytes = vec![0; len as usize];
     // SAFETY: the range lies in a registration; the vector has the room.
-    unsafe { copy::read(Space::Here, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
+    unsafe { copy::read(AddressSpace::Local, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
     Some(sum_of(&bytes))
 }

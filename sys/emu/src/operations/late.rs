@@ -13,18 +13,19 @@ use crate::job::device::{Device, PendingOp, PendingWrite};
 use crate::job::stepping::{self, StepEvent};
 use crate::limits::ids::STAG_AT;
 use crate::mrq::RecentChunk;
-use crate::operations::checked::{self, check_overlap, sum_of, pending_write};
+use crate::operations::checked::{self, check_overlap, pending_write, sum_of};
 use crate::operations::remote::{
-    Outcome, act, bring_steps, length, notify_sender, notify_target, own_place, source,
+    Outcome, add_session_steps, execute_remote, get_destination, length, notify_sender,
+    notify_target, source,
 };
 use crate::operations::times::late_times;
 use crate::queues::desc::{Action, Op};
 use crate::queues::late::LateVcq;
 use crate::queues::targets::{self, Target};
 use crate::queues::vcq::{Order, Origin, Vcq};
-use crate::shared::copy::{self, Space};
+use crate::shared::copy::{self, AddressSpace};
 use crate::shared::registrations::{Region, StagTable};
-use crate::shared::watched::Sequence;
+use crate::shared::watched::WriteOrder;
 use crate::sync::Ordering;
 use crate::timing::model::Times;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ impl PendingOp for Posted {
                 (stepping::Stage::Arrive, checked::region_of(origin, op).map(|region| region.addr))
             }
             (Stage::Finish(_), Action::Get { lcl, len }) => {
-                (stepping::Stage::Finish, own_place(origin, lcl, len).ok())
+                (stepping::Stage::Finish, get_destination(origin, lcl, len).ok())
             }
             (Stage::Finish(_), _) => (stepping::Stage::Finish, None),
         };
@@ -163,7 +164,12 @@ impl Posted {
                     self.data = vec![0; len as usize];
                     // SAFETY: the range lies in a registration; the vector has the room.
                     let read = unsafe {
-                        copy::read(Space::Here, from, self.data.as_mut_ptr() as u64, len as usize)
+                        copy::read(
+                            AddressSpace::Local,
+                            from,
+                            self.data.as_mut_ptr() as u64,
+                            len as usize,
+                        )
                     };
                     debug_assert!(read.is_ok());
                     let Context { job, rank } = &self.origin.context;
@@ -209,10 +215,11 @@ impl Posted {
                     _ => self.data.as_ptr() as u64,
                 };
                 // SAFETY: `source` has `len` bytes; registered memory is mapped.
-                let outcome = unsafe { act(&self.origin, &target, &self.op, source, len, true) };
+                let outcome =
+                    unsafe { execute_remote(&self.origin, &target, &self.op, source, len, true) };
                 let recent = &mut RecentChunk::default();
                 notify_target(&self.origin, target.block, recent, &self.op, &outcome, 0);
-                bring_steps(target.block, &self.op, &outcome);
+                add_session_steps(target.block, &self.op, &outcome);
                 outcome
             }
         };
@@ -224,13 +231,19 @@ impl Posted {
     fn finish(&mut self, outcome: &Outcome) {
         let mut code = outcome.code;
         if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
-            code = match own_place(&self.origin, lcl, len) {
+            code = match get_destination(&self.origin, lcl, len) {
                 Ok(to) => {
                     self.check_region(self.origin.table().lookup(lcl), len);
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
                     let written = unsafe {
-                        copy::write(Space::Here, from, to, len as usize, Sequence::HeadLast)
+                        copy::write(
+                            AddressSpace::Local,
+                            from,
+                            to,
+                            len as usize,
+                            WriteOrder::HeadLast,
+                        )
                     };
                     debug_assert!(written.is_ok());
                     UTOFU_SUCCESS

@@ -112,27 +112,27 @@ impl Vcq {
             unsafe { self.send(|sender| post::start_waiting(self, sender)) };
         }
         // In the late mode notices enter the queue late, but are visible as soon as they are in it.
-        if self.late.is_some() || !self.context.job.model.takes_time() {
+        if self.late.is_some() || !self.context.job.model.has_latency() {
             return r.reader.pop(&self.block().ring, &*self.context.job);
         }
         while let Some(n) = r.reader.pop(&self.block().ring, &*self.context.job) {
             r.arrivals += 1;
             r.pending.insert((n.ready_at, r.arrivals), n);
         }
-        r.take_due(|| self.context.job.now(), |n| self.receiving(n))
+        r.take_due(|| self.context.job.now(), |n| self.receive_end(n))
     }
 
     /// Latency model: returns the time in ns at which the processor has finished receiving a message that has
     /// arrived.
     #[cold]
-    fn receiving(&self, n: &Notice) -> Option<u64> {
+    fn receive_end(&self, n: &Notice) -> Option<u64> {
         // Local notices have an order other than 0.
         if n.order != 0 {
             return None;
         }
         let job = &*self.context.job;
         let sender = VcqPlace::of(n.vcq).ok()?.tni.coords;
-        let cost = job.model.receiving(sender == job.coords_of(self.context.rank));
+        let cost = job.model.receive_overhead(sender == job.coords_of(self.context.rank));
         (cost > 0).then(|| model::occupy(&self.busy_until, n.ready_at, cost))
     }
 

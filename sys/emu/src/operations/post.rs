@@ -1,7 +1,7 @@
 //! Posting: the posting thread executes the operation, or queues it for the late device.
 
 use crate::operations::remote::{
-    Outcome, act, bring_steps, length, notify_sender, notify_target, source,
+    Outcome, add_session_steps, execute_remote, length, notify_sender, notify_target, source,
 };
 use crate::operations::{late, times};
 use crate::queues::desc::{Action, Op};
@@ -58,8 +58,8 @@ pub(crate) unsafe fn start<const IMMEDIATE: bool>(
 ) {
     // SAFETY: the caller's promise.
     let (code, sent) = unsafe { execute::<IMMEDIATE>(vcq, sender, op) };
-    let noticed = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
-    sender.toq.push(op.entries(), cbdata, noticed, code, sent);
+    let tcq_notice = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
+    sender.toq.push(op.entries(), cbdata, tcq_notice, code, sent);
 }
 
 /// Executes one operation. Returns its TCQ code, and the time in ns from which a poll may return the completion.
@@ -94,14 +94,14 @@ unsafe fn execute<const IMMEDIATE: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op
     // SAFETY: a VCQ belongs to one job.
     let outcome = match unsafe { targets.find(job, op.vcq) } {
         Some((target, recent)) => {
-            if !IMMEDIATE && job.model.takes_time() {
+            if !IMMEDIATE && job.model.has_latency() {
                 times = times::times(vcq, times_before, op, len);
             }
             // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
-            let outcome = unsafe { act(vcq, &target, op, source, len, false) };
+            let outcome = unsafe { execute_remote(vcq, &target, op, source, len, false) };
             notify_target(vcq, target.block, recent, op, &outcome, times.remote);
             if !IMMEDIATE {
-                bring_steps(target.block, op, &outcome);
+                add_session_steps(target.block, op, &outcome);
             }
             outcome
         }
@@ -131,7 +131,7 @@ unsafe fn post_in_session(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize)
 /// `sender` is the VCQ's; registered memory is mapped.
 #[cold]
 pub(crate) unsafe fn start_waiting(vcq: &Vcq, sender: &mut Sender) {
-    // Acquire pairs with the Release in `bring_steps`.
+    // Acquire pairs with the Release in `add_session_steps`.
     while vcq.block().steps.load(Ordering::Acquire) != sender.session.used
         && let Some((op, cbdata)) = sender.session.waiting.pop_front()
     {

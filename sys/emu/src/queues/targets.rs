@@ -8,7 +8,7 @@ use crate::job::records::VcqBlock;
 use crate::limits::error::Result;
 use crate::limits::ids::VcqPlace;
 use crate::mrq::RecentChunk;
-use crate::shared::arena::Found;
+use crate::shared::arena::ArenaRef;
 use crate::shared::registrations::StagTable;
 use utofu_sys::*;
 
@@ -26,8 +26,8 @@ pub(crate) struct Target<'a> {
 #[repr(align(64))]
 struct CachedTarget {
     id: utofu_vcq_id_t,
-    block: Found<VcqBlock>,
-    table: Found<StagTable>,
+    block: ArenaRef<VcqBlock>,
+    table: ArenaRef<StagTable>,
     recent: RecentChunk,
 }
 

@@ -12,7 +12,7 @@ use crate::queues::place::{EXCLUSIVE, choose};
 use crate::queues::session::Session;
 use crate::queues::targets::Targets;
 use crate::queues::toq::Toq;
-use crate::shared::arena::Found;
+use crate::shared::arena::ArenaRef;
 use crate::shared::lock::SpinLock;
 use crate::shared::registrations::StagTable;
 use crate::sync::{AtomicU64, Ordering};
@@ -83,8 +83,8 @@ pub(crate) struct Origin {
     pub(crate) place: VcqPlace,
     /// Id of `place`.
     pub(crate) id: utofu_vcq_id_t,
-    block: Found<VcqBlock>,
-    table: Found<StagTable>,
+    block: ArenaRef<VcqBlock>,
+    table: ArenaRef<StagTable>,
 }
 
 impl Origin {
@@ -210,7 +210,7 @@ impl Vcq {
         Ok(Vcq {
             is_session,
             is_immediate: late.is_none()
-                && !job.model.takes_time()
+                && !job.model.has_latency()
                 && !is_session
                 && job.model.busy == 0,
             late,

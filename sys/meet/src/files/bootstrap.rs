@@ -31,10 +31,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::access::file_error;
+use super::backoff::Backoff;
 use super::piece::{Message, Piece};
 use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record};
 use super::slots::{Files, Slot};
-use super::backoff::Backoff;
 use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
 use crate::fnv;

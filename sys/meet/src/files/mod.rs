@@ -2,14 +2,14 @@
 //! system that the ranks share, across containers and network name spaces, over NFS or Lustre.
 
 mod access;
+mod backoff;
 mod bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
-mod teardown;
 mod piece;
 mod record;
 mod slots;
-mod backoff;
+mod teardown;
 
 pub use bootstrap::Bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]

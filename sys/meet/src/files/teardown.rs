@@ -29,7 +29,8 @@ impl Bootstrap {
         let Ok(file) = self.files.open(&self.files.path) else { return true };
         (1..self.files.size).all(|rank| {
             let record = self.files.read(&file, (Slot::Data, rank), HEADER);
-            record.is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, FINISHED)))
+            record
+                .is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, FINISHED)))
         })
     }
 }

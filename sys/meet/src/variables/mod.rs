@@ -72,7 +72,9 @@ impl Display for Values {
             Values::SwitchOr(word) => write!(f, "{}, or {word}", Values::Switch),
             Values::Number(least, u64::MAX) => write!(f, "a whole number from {least}"),
             Values::Number(least, most) => write!(f, "a whole number from {least} to {most}"),
-            Values::Seconds => write!(f, "a number of seconds above 0, up to {MAX_TIMEOUT_SECONDS}"),
+            Values::Seconds => {
+                write!(f, "a number of seconds above 0, up to {MAX_TIMEOUT_SECONDS}")
+            }
             Values::Text(form) => f.write_str(form),
         }
     }
