@@ -42,7 +42,7 @@ is_listed() {
 }
 
 status=0
-for wire in 'shm 65536 queue.rs:push' 'utofu 8 together.rs:put_together'; do
+for wire in 'shm 65536 queue.rs:push' 'utofu 8 batch.rs:put_batch'; do
   read -r name bytes function <<<"$wire"
   mapfile -t files < <(files_on_the_way "$name" "$bytes" "$function")
   echo "$name: ${#files[@]} files: ${files[*]}"

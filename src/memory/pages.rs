@@ -29,8 +29,8 @@ impl Pages {
             .ok()
             .and_then(|len| len.checked_next_multiple_of(super::page_bytes()));
         let len = whole.ok_or_else(|| failed(&"more than the address space"))?;
-        let mapping = Mapping::promised(len).map_err(|error| failed(&error))?;
-        Ok(Pages(mapping.without_children()))
+        let mapping = Mapping::committed(len).map_err(|error| failed(&error))?;
+        Ok(Pages(mapping.without_fork()))
     }
 
     /// The first byte.

@@ -13,7 +13,7 @@ use crate::error::Error;
 /// # Errors
 /// [`Error::Setting`] if a value is invalid.
 pub fn n_ranks_said() -> Result<u32, Error> {
-    Ok(Place::size_said(&from_environment)? as u32)
+    Ok(Place::size_from_env(&from_environment)? as u32)
 }
 
 /// The exchange of the ranks that the environment names, or of this process alone.

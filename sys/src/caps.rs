@@ -104,7 +104,7 @@ impl Api {
     /// # Errors
     /// The library's code if it does not know the node.
     pub fn my_coords(&self) -> Result<Coords, UtofuError> {
-        self.ask("utofu_query_my_coords", |coords: &mut Coords| {
+        self.call_with_out("utofu_query_my_coords", |coords: &mut Coords| {
             // SAFETY: the array has the six elements that are written.
             unsafe { (self.utofu_query_my_coords)(coords.as_mut_ptr()) }
         })

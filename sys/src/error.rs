@@ -45,13 +45,13 @@ impl Api {
     }
 
     /// Returns the value that a function writes through a pointer, if the function succeeds.
-    pub(crate) fn ask<T: Default>(
+    pub(crate) fn call_with_out<T: Default>(
         &self,
         call: &'static str,
-        ask: impl FnOnce(&mut T) -> c_int,
+        call_into: impl FnOnce(&mut T) -> c_int,
     ) -> Result<T, UtofuError> {
         let mut answer = T::default();
-        let code = ask(&mut answer);
+        let code = call_into(&mut answer);
         self.check(call, code)?;
         Ok(answer)
     }

@@ -62,7 +62,7 @@ impl VcqId {
         cq: u16,
         cmp_id: u16,
     ) -> Result<VcqId, UtofuError> {
-        let raw = api.ask("utofu_construct_vcq_id", |raw| {
+        let raw = api.call_with_out("utofu_construct_vcq_id", |raw| {
             // SAFETY: coords has six elements and raw is a valid place.
             unsafe { (api.utofu_construct_vcq_id)(coords.as_mut_ptr(), tni, cq, cmp_id, raw) }
         })?;
@@ -110,7 +110,7 @@ impl VcqId {
     /// # Errors
     /// `INVALID_STAG` if the tag is not below `num_reserved_stags`.
     pub fn stadd_of_stag(&self, api: &Api, stag: u32) -> Result<Stadd, UtofuError> {
-        let stadd = api.ask("utofu_query_stadd", |stadd| {
+        let stadd = api.call_with_out("utofu_query_stadd", |stadd| {
             // SAFETY: stadd is a valid place.
             unsafe { (api.utofu_query_stadd)(self.raw, stag, stadd) }
         });

@@ -12,7 +12,7 @@ use crate::{Api, Functions, Version};
 
 /// Candidates without `HOPBINE_UTOFU_LIB`: the dynamic linker's search path, then the library's place on compute
 /// nodes of Fugaku (the one that UCX's build for uTofu probes).
-const PLACES: [&str; 2] = ["libtofucom.so", "/lib64/libtofucom.so"];
+const DEFAULT_PATHS: [&str; 2] = ["libtofucom.so", "/lib64/libtofucom.so"];
 
 /// Why no vendor library can be used.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -77,7 +77,7 @@ impl Api {
 fn candidates(chosen: Option<OsString>) -> Vec<OsString> {
     match chosen {
         Some(path) if !path.is_empty() => vec![path],
-        _ => PLACES.iter().map(OsString::from).collect(),
+        _ => DEFAULT_PATHS.iter().map(OsString::from).collect(),
     }
 }
 
@@ -88,7 +88,7 @@ fn load(candidates: Vec<OsString>) -> Result<Api, LoadError> {
         // SAFETY: opening runs the library's initialisers. The user or the system installed this library as uTofu,
         // and it cannot be used without running them.
         match unsafe { Library::new(&candidate) } {
-            Ok(library) => return take(library, name),
+            Ok(library) => return load_functions(library, name),
             // The dynamic linker's message is the error's source; the error itself only names the call.
             Err(e) => {
                 let reason = e.source().map_or_else(|| e.to_string(), ToString::to_string);
@@ -99,7 +99,7 @@ fn load(candidates: Vec<OsString>) -> Result<Api, LoadError> {
     Err(LoadError::NotFound { tried })
 }
 
-fn take(library: Library, name: String) -> Result<Api, LoadError> {
+fn load_functions(library: Library, name: String) -> Result<Api, LoadError> {
     let find = |symbol: &str| {
         // SAFETY: the address is not called here, only kept as an untyped pointer.
         let address = unsafe { library.get::<*mut core::ffi::c_void>(symbol.as_bytes()) };
@@ -132,8 +132,8 @@ mod tests {
     #[test]
     fn a_chosen_library_is_the_only_candidate() {
         assert_eq!(candidates(Some("/x/y.so".into())), [OsString::from("/x/y.so")]);
-        assert_eq!(candidates(None).len(), PLACES.len());
-        assert_eq!(candidates(Some(OsString::new())).len(), PLACES.len());
+        assert_eq!(candidates(None).len(), DEFAULT_PATHS.len());
+        assert_eq!(candidates(Some(OsString::new())).len(), DEFAULT_PATHS.len());
     }
 
     #[test]

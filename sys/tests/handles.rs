@@ -97,8 +97,8 @@ impl Port {
     }
 }
 
-fn mark(edata: u8, flags: PostFlags, cookie: usize) -> Mark {
-    Mark { edata, flags, cookie: Cookie(cookie) }
+fn options(edata: u8, flags: PostFlags, cookie: usize) -> PostOptions {
+    PostOptions { edata, flags, cookie: Cookie(cookie) }
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
             let what = Transfer { local: p.registration.at(24), remote: there + 16, length: 8 };
             let flags = PostFlags::TCQ | PostFlags::LOCAL | PostFlags::REMOTE;
             // SAFETY: both ranges are registered, and nobody else touches them now.
-            unsafe { p.vcq.put(peer, what, mark(7, flags, 99)) }.expect("there is room");
+            unsafe { p.vcq.put(peer, what, options(7, flags, 99)) }.expect("there is room");
             assert_eq!(p.completion(), Cookie(99));
             assert_eq!(
                 p.notice(),
@@ -137,11 +137,11 @@ fn get_piggyback_and_atomics_do_what_they_say() {
             let get = Transfer { local: p.registration.at(64), remote: there, length: 8 };
             // SAFETY: all ranges are registered; the other rank only waits meanwhile.
             unsafe {
-                p.vcq.get(peer, get, mark(1, PostFlags::LOCAL, 0)).expect("room");
+                p.vcq.get(peer, get, options(1, PostFlags::LOCAL, 0)).expect("room");
                 assert_eq!(p.notice(), Notice::LocalGet { peer: name, edata: 1 });
                 assert_eq!(p.memory.get(8), 1001);
 
-                let armw = mark(2, PostFlags::LOCAL, 0);
+                let armw = options(2, PostFlags::LOCAL, 0);
                 p.vcq.armw8(peer, ArmwOp::Add, 5, there, armw).expect("room");
                 let want = Notice::LocalArmw { peer: name, edata: 2, remote: there, old: 1001 };
                 assert_eq!(p.notice(), want);
@@ -156,10 +156,10 @@ fn get_piggyback_and_atomics_do_what_they_say() {
                 assert_eq!(p.notice(), want);
 
                 p.vcq
-                    .put_piggyback(peer, &[1; 32], there + 8, mark(3, PostFlags::NONE, 0))
+                    .put_piggyback(peer, &[1; 32], there + 8, options(3, PostFlags::NONE, 0))
                     .expect("room");
                 p.vcq
-                    .put_piggyback8(peer, 77, there + 40, mark(4, PostFlags::REMOTE, 0))
+                    .put_piggyback8(peer, 77, there + 40, options(4, PostFlags::REMOTE, 0))
                     .expect("room");
             }
         } else {
@@ -213,23 +213,23 @@ fn puts_posted_together_arrive_each_with_its_notices() {
                 source,
                 remote: there + 64 + 8 * i as u64,
                 length,
-                mark: mark(i as u8, PostFlags::REMOTE | PostFlags::TCQ, 6),
+                options: options(i as u8, PostFlags::REMOTE | PostFlags::TCQ, 6),
             });
             let puts: Vec<_> = puts.collect();
             // SAFETY: the registrations live in both threads until the last barrier, and nobody
             // touches the words meanwhile.
-            unsafe { p.vcq.put_together(&puts) }.expect("there is room");
+            unsafe { p.vcq.put_batch(&puts) }.expect("there is room");
             assert_eq!(p.vcq.unread_tcq(), Ok(3));
             assert_eq!([(); 3].map(|()| p.completion()), [Cookie(6); 3]);
 
             let long = Put { length: 33, ..puts[1] };
             // SAFETY: as above; this one is not posted, nor is the one before it.
-            let refused = unsafe { p.vcq.put_together(&[puts[0], long]) };
+            let refused = unsafe { p.vcq.put_batch(&[puts[0], long]) };
             assert_eq!(refused, Err(PostError::TooLong { length: 33, max: 32 }));
             assert_eq!(p.vcq.unread_tcq(), Ok(0));
             while p.vcq.nop(PostFlags::NONE, Cookie(0)).is_ok() {}
             // SAFETY: as above.
-            let refused = unsafe { p.vcq.put_together(&puts) };
+            let refused = unsafe { p.vcq.put_batch(&puts) };
             assert_eq!(refused, Err(PostError::Busy));
         } else {
             for i in 0..3 {
@@ -252,10 +252,12 @@ fn what_is_too_long_is_refused_before_it_does_harm() {
         let what = Transfer { local: here, remote: here, length: max + 1 };
         // SAFETY: neither is posted.
         unsafe {
-            let e = p.vcq.put(me, what, mark(0, PostFlags::NONE, 0)).unwrap_err();
+            let e = p.vcq.put(me, what, options(0, PostFlags::NONE, 0)).unwrap_err();
             assert_eq!(e, PostError::TooLong { length: max + 1, max });
-            let e =
-                p.vcq.put_piggyback(me, &[0; 33], here, mark(0, PostFlags::NONE, 0)).unwrap_err();
+            let e = p
+                .vcq
+                .put_piggyback(me, &[0; 33], here, options(0, PostFlags::NONE, 0))
+                .unwrap_err();
             assert_eq!(e, PostError::TooLong { length: 33, max: 32 });
         }
         assert_eq!(p.vcq.unread_tcq(), Ok(0));
@@ -270,7 +272,7 @@ fn a_put_to_memory_that_is_not_registered_is_an_error_with_its_name() {
         let nowhere = Stadd(5000 << 40);
         let what = Transfer { local: p.registration.at(0), remote: nowhere, length: 8 };
         // SAFETY: the local range is registered and the remote one does not exist.
-        unsafe { p.vcq.put(me, what, mark(0, PostFlags::LOCAL, 0)) }
+        unsafe { p.vcq.put(me, what, options(0, PostFlags::LOCAL, 0)) }
             .expect("posts are not checked");
         let e = loop {
             match p.vcq.poll_mrq() {

@@ -46,7 +46,7 @@ mod stores;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hopbine_meet::Leave;
+use hopbine_meet::PtracePermission;
 use hopbine_torus::PortId;
 
 pub use flat_buffer::{Contribution, Entered, FlatBuffer};
@@ -163,7 +163,7 @@ pub struct ShmEndpoint {
     /// The last news that was reported.
     reported: Option<Blame>,
     /// Permission for other processes to read this process's memory.
-    leave: Option<Arc<Leave>>,
+    permission: Option<Arc<PtracePermission>>,
 }
 
 impl ShmEndpoint {

@@ -20,7 +20,7 @@ pub(super) struct Process {
 impl Process {
     /// This process.
     pub(super) fn own() -> Self {
-        let shown = hopbine_meet::number().unwrap_or(0);
+        let shown = hopbine_meet::proc_pid().unwrap_or(0);
         let started = Stat::of(shown).ok().flatten().map_or(0, |stat| stat.started);
         Process { pid: std::process::id(), shown, started }
     }

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
+use hopbine_meet::{Exchange, PtracePermission, fresh_number, host, yama_scope};
 use hopbine_torus::PortId;
 
 use super::bell::{self, Doorbell};
@@ -136,7 +136,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let others = locals.iter().map(|(_, card)| card.process.pid);
     let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
     let is_wanted = config.may_read && !others.is_empty();
-    let leave = is_wanted.then(|| Leave::for_processes(&others)).flatten();
+    let permission = is_wanted.then(|| PtracePermission::for_processes(&others)).flatten();
 
     // The first rank makes the segment. It can be opened until the file is closed.
     let (leader, leaders_card) = locals[0];
@@ -177,7 +177,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     };
     let can_read = refused.is_none();
     // Without reads, no permission is needed.
-    let leave = leave.filter(|_| can_read).map(Arc::new);
+    let permission = permission.filter(|_| can_read).map(Arc::new);
     let segment = opened.map_err(|reason| failed(&reason))?;
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
@@ -192,7 +192,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let port = |port| {
         let ranks = (&locals[..], n_ranks);
         let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
-        port.leave = leave.clone();
+        port.permission = permission.clone();
         port.own_cores = config.own_cores;
         port
     };
@@ -255,7 +255,7 @@ impl ShmEndpoint {
             is_abandoned: false,
             answer: None,
             reported: None,
-            leave: None,
+            permission: None,
         }
     }
 }

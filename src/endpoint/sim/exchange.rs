@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hopbine_meet::{BootstrapError, Exchange, Gathering, Records};
+use hopbine_meet::{AllgatherState, BootstrapError, Exchange, Records};
 
 use super::Simulated;
 use crate::endpoint::Clock;
@@ -14,11 +14,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What all ranks exchange by.
 #[derive(Clone, Debug)]
-pub(crate) struct Meeting(Arc<Mutex<Gathering>>);
+pub(crate) struct Meeting(Arc<Mutex<AllgatherState>>);
 
 impl Meeting {
     pub(crate) fn new(n_ranks: u32) -> Self {
-        Meeting(Arc::new(Mutex::new(Gathering::new(n_ranks as usize))))
+        Meeting(Arc::new(Mutex::new(AllgatherState::new(n_ranks as usize))))
     }
 
     /// One rank's part.

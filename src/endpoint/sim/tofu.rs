@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use hopbine_meet::Exchange;
 use rand::{Rng, RngCore};
 use utofu::Api;
-use utofu_emu::{Entered, Job, Model, Stage, Stepped};
+use utofu_emu::{Job, Model, RankGuard, Stage, StepEvent};
 
 use super::events::Events;
 use super::habits::{DeviceHabits, one};
@@ -69,7 +69,7 @@ impl SimWire {
     }
 
     /// Makes the thread act as a rank of the device, if there is one.
-    pub(super) fn enter(&self, rank: Rank) -> Option<Entered> {
+    pub(super) fn enter(&self, rank: Rank) -> Option<RankGuard> {
         let device = self.0.lock().device.clone();
         device.map(|device| device.job.enter(rank as usize))
     }
@@ -85,9 +85,9 @@ impl Core {
         true
     }
 
-    fn stepped(&mut self, stepped: &Stepped) {
-        let &Stepped { stage, from, writes, ref memory, .. } = stepped;
-        let concerned = stepped.concerns().unwrap_or(from) as Rank;
+    fn stepped(&mut self, stepped: &StepEvent) {
+        let &StepEvent { stage, from, writes, ref memory, .. } = stepped;
+        let concerned = stepped.affected_rank().unwrap_or(from) as Rank;
         let what = match stage {
             Stage::Send => "leaves",
             Stage::Arrive => "arrives",
@@ -100,7 +100,7 @@ impl Core {
             let verb = if writes { "writes" } else { "reads" };
             self.touches(concerned, verb, std::ptr::without_provenance(memory.start), bytes);
         }
-        if stepped.concerns().is_some() {
+        if stepped.affected_rank().is_some() {
             self.wake(concerned);
         }
     }
@@ -119,7 +119,7 @@ impl Core {
     /// A rank has died: it posts nothing any more, but its memory can be reached for a while.
     pub(super) fn lose_on_device(&mut self, rank: Rank) {
         let Some(Device { job, .. }) = &self.device else { return };
-        job.forget(rank as usize);
+        job.cancel_pending(rank as usize);
         let reach = self.rng.random_range(0..LONGEST_REACH);
         self.after(reach, What::Unreachable(rank));
     }
@@ -127,14 +127,14 @@ impl Core {
     /// A rank has given up: nothing is checked of it any more.
     fn excuse_on_device(&self, rank: Rank) {
         if let Some(Device { job, .. }) = &self.device {
-            job.excuse(rank as usize);
+            job.exempt_from_checks(rank as usize);
         }
     }
 
     /// A rank that has died cannot be reached any more.
     pub(super) fn unreachable_on_device(&mut self, rank: Rank) {
         if let Some(Device { job, .. }) = &self.device {
-            job.lose(rank as usize);
+            job.fail_rank(rank as usize);
         }
     }
 
@@ -152,7 +152,7 @@ impl Core {
             }
         }
         self.take_misuse();
-        (0..job.size()).for_each(|rank| job.lose(rank));
+        (0..job.size()).for_each(|rank| job.fail_rank(rank));
     }
 
     /// The ranks' ports are closed: nothing of them may be left on the device.
@@ -166,12 +166,12 @@ impl Core {
 
     pub(super) fn refuse_on_device(&self, rank: Rank, n: u32) {
         if let Some(Device { job, .. }) = &self.device {
-            job.refuse(rank as usize, n);
+            job.refuse_registrations(rank as usize, n);
         }
     }
 
     pub(super) fn has_refused_on_device(&self, rank: Rank) -> bool {
-        self.device.as_ref().is_some_and(|device| device.job.take_refused(rank as usize))
+        self.device.as_ref().is_some_and(|device| device.job.take_refusal(rank as usize))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The library prepares descriptors in memory and then notifies the device, which takes longer than the preparation.
 //! A batch needs one notification for several descriptors.
 
-use utofu::handles::{MOST_TOGETHER, Mark, PostError, PostFlags, Put, Source};
+use utofu::handles::{MAX_BATCH, PostError, PostFlags, PostOptions, Put, Source};
 use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::WireError;
@@ -11,8 +11,11 @@ use crate::endpoint::WireError;
 use super::{UtofuEndpoint, failed};
 
 /// Mark of a put without a local completion: only the target gets a notice, and the data go to its cache.
-const SILENT: Mark =
-    Mark { edata: 0, flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION), cookie: Cookie(0) };
+const SILENT: PostOptions = PostOptions {
+    edata: 0,
+    flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION),
+    cookie: Cookie(0),
+};
 
 impl UtofuEndpoint {
     #[cfg(feature = "internals")]
@@ -23,7 +26,7 @@ impl UtofuEndpoint {
 
     /// Whether the batch has room for another put; posts a full batch first.
     pub(super) fn has_room(&mut self) -> Result<bool, WireError> {
-        Ok(self.batch.len() < MOST_TOGETHER || self.post_batch()?)
+        Ok(self.batch.len() < MAX_BATCH || self.post_batch()?)
     }
 
     /// Adds a put of `length` bytes of `source` to `remote` to the batch. Returns false if the batch and the TOQ are
@@ -42,7 +45,7 @@ impl UtofuEndpoint {
         if !self.has_room()? {
             return Ok(false);
         }
-        self.batch.push(Put { to, source, remote, length, mark: SILENT });
+        self.batch.push(Put { to, source, remote, length, options: SILENT });
         Ok(true)
     }
 
@@ -52,7 +55,7 @@ impl UtofuEndpoint {
             return Ok(true);
         }
         // SAFETY: the callers of `post_soon` have promised this for each put.
-        let posted = unsafe { self.vcq.put_together(&self.batch) };
+        let posted = unsafe { self.vcq.put_batch(&self.batch) };
         if !self.accepted(posted)? {
             return Ok(false);
         }

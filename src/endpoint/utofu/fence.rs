@@ -5,7 +5,7 @@
 //! each peer one more put: its hello once again.
 
 use utofu::Cookie;
-use utofu::handles::{Mark, PostFlags};
+use utofu::handles::{PostFlags, PostOptions};
 
 use crate::endpoint::{Endpoint, WireError};
 
@@ -25,7 +25,7 @@ impl UtofuEndpoint {
     pub(super) fn all_arrived(&mut self) -> Result<bool, WireError> {
         // Without a notice at the peer.
         let flags = PostFlags::STRONG_ORDER | PostFlags::LOCAL;
-        let last = Mark { edata: 0, flags, cookie: Cookie(0) };
+        let last = PostOptions { edata: 0, flags, cookie: Cookie(0) };
         // The last puts must follow all other posts.
         if !self.post_batch()? {
             return Ok(false);

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use utofu::handles::{Mark, PostError, PostFlags, Transfer};
+use utofu::handles::{PostError, PostFlags, PostOptions, Transfer};
 use utofu::{Cookie, Stadd, VcqId};
 
 use crate::endpoint::status::{blame_from_word, blame_to_word, gossip_peers};
@@ -103,10 +103,10 @@ impl Observer for UtofuEndpoint {
             remote: mailbox + 8 * STATUS as u64,
             length: 8,
         };
-        let mark = Mark { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
+        let options = PostOptions { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
         // SAFETY: both words belong to mailboxes, which are registered; the word for answers serves one request at a
         // time.
-        let posted = unsafe { self.vcq.get(vcq, what, mark) };
+        let posted = unsafe { self.vcq.get(vcq, what, options) };
         let posted = self.accepted(posted)?;
         self.asked = posted.then_some(rank);
         Ok(posted)
@@ -118,7 +118,7 @@ impl Observer for UtofuEndpoint {
 
     fn tell(&mut self, blame: Blame) {
         let flags = PostFlags::TCQ;
-        let mark = Mark { edata: 0, flags, cookie: NEWS_COOKIE };
+        let options = PostOptions { edata: 0, flags, cookie: NEWS_COOKIE };
         let word = blame_to_word(blame);
         let start = self.time.now();
         for rank in gossip_peers(self.rank, self.addresses.n_ranks()) {
@@ -127,7 +127,7 @@ impl Observer for UtofuEndpoint {
             let at = mailbox + 8 * NEWS as u64;
             loop {
                 // SAFETY: any rank may write this word.
-                match unsafe { self.vcq.put_piggyback8(vcq, word, at, mark) } {
+                match unsafe { self.vcq.put_piggyback8(vcq, word, at, options) } {
                     Err(PostError::Busy) if self.time.now() - start < LONGEST_TELLING => {
                         self.has_posted = true;
                         // An earlier failure has been reported, or no longer matters.

@@ -1,6 +1,6 @@
 //! Writes to peers: puts of data, channel slots, credits, hellos.
 
-use utofu::handles::{CompletionError, MOST_TOGETHER, Mark, PostFlags, Source, Transfer};
+use utofu::handles::{CompletionError, MAX_BATCH, PostFlags, PostOptions, Source, Transfer};
 use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
@@ -51,10 +51,10 @@ impl UtofuEndpoint {
         }
         while let Some(&DataPut { to, what, rendezvous }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
-            let mark = Mark { edata: 0, flags, cookie: Cookie(rendezvous) };
+            let options = PostOptions { edata: 0, flags, cookie: Cookie(rendezvous) };
             // SAFETY: the local bytes belong to a posted send and do not change until it is reported as sent; the
             // remote bytes belong to a receive that its rank has announced for this message.
-            let posted = unsafe { self.vcq.put(to, what, mark) };
+            let posted = unsafe { self.vcq.put(to, what, options) };
             if !self.accepted(posted)? {
                 break;
             }
@@ -167,7 +167,7 @@ impl UtofuEndpoint {
     /// queues it.
     #[inline]
     pub(super) fn send_short(&mut self, index: u32, short: &Short) -> Result<(), WireError> {
-        let (lane, is_full) = (lane_of(short.len()), self.batch.len() == MOST_TOGETHER);
+        let (lane, is_full) = (lane_of(short.len()), self.batch.len() == MAX_BATCH);
         let peer = &mut self.peers[index as usize];
         if !is_full && let Some((remote, place)) = peer.take_slot(lane) {
             return self.write_short(index, short, place, remote);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hopbine_meet::{Exchange, Records};
 use hopbine_torus::PortId;
-use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
+use utofu::handles::{Access, MAX_BATCH, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqInfo};
 
 use super::addresses::{Addresses, Places};
@@ -179,7 +179,7 @@ fn finish(
         n_announced: 0,
         rendezvous_sends: Vec::with_capacity(USUAL_PUTS),
         puts: VecDeque::with_capacity(USUAL_PUTS),
-        batch: Vec::with_capacity(MOST_TOGETHER),
+        batch: Vec::with_capacity(MAX_BATCH),
         n_posted: (0, 0),
         events: Vec::with_capacity(USUAL_PUTS),
         fence: Fence::default(),

@@ -30,10 +30,11 @@ use exchange::MpiExchange;
 /// [`Error::Backend`].
 pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
     let asks = BACKEND.get(get).as_deref() == Some("mpi");
-    let is_said = Place::is_said(get);
+    let is_set_by_hopbine = Place::is_set_by_hopbine(get);
     if is_running() {
         // SAFETY: all ranks of the program, in a communicator that always exists.
-        let session = (asks || !is_said).then(|| unsafe { Session::over(session::world(), false) });
+        let session =
+            (asks || !is_set_by_hopbine).then(|| unsafe { Session::over(session::world(), false) });
         return session.transpose().map_err(unusable);
     }
     if !ffi::is_provided() {
@@ -44,7 +45,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
             .to_owned();
         return Err(unusable(WireError::new("MPI", reason)));
     }
-    let launched = if is_said { None } else { Launched::find(get)? };
+    let launched = if is_set_by_hopbine { None } else { Launched::find(get)? };
     if !asks && launched.is_none() {
         return Ok(None);
     }

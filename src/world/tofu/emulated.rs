@@ -7,7 +7,7 @@ use hopbine_meet::Exchange;
 use hopbine_torus::Rank;
 use hopbine_torus::geometry::{RankMap, Shape};
 use utofu::Api;
-use utofu_emu::{Entered, Job, JobError};
+use utofu_emu::{Job, JobError, RankGuard};
 
 use super::Tofu;
 #[cfg(feature = "sim")]
@@ -65,7 +65,7 @@ impl Emulation {
     }
 
     /// Makes the calling thread act as this rank, as long as the value lives.
-    pub(in crate::world) fn enter(&self, rank: u32) -> Entered {
+    pub(in crate::world) fn enter(&self, rank: u32) -> RankGuard {
         self.0.enter(rank as usize)
     }
 

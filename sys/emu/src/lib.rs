@@ -59,9 +59,9 @@ mod timing;
 #[cfg(not(loom))]
 pub use self::{
     job::core::Job,
-    job::current::Entered,
+    job::current::RankGuard,
     job::env,
-    job::stepping::{Stage, Stepped},
+    job::stepping::{Stage, StepEvent},
     limits::error::JobError,
     shared::watched::Watched,
     timing::model::{Model, NodeLink},

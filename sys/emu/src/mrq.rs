@@ -89,7 +89,7 @@ pub(crate) trait Chunks {
 
 /// Reason why a notice is lost.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum PushError {
     /// The reader is too far behind, or no memory is left.
     Overflow,
     /// The sender took too long, and the reader no longer waits for its notice.
@@ -99,7 +99,7 @@ pub(crate) enum Lost {
 /// The chunk of a sender's last notice. The chunk stays in place until its last index is used, so the sender's next
 /// notice mostly needs no look-up in the queue's tables.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentChunk {
     /// Number of the chunk's range of indices, from 1; 0 if there is no chunk.
     run: u64,
     chunk: u64,
@@ -175,15 +175,15 @@ impl Ring {
     pub(crate) fn push(
         &self,
         chunks: &impl Chunks,
-        recent: &mut Recent,
+        recent: &mut RecentChunk,
         notice: &Notice,
-    ) -> Result<(), Lost> {
+    ) -> Result<(), PushError> {
         // Relaxed: the index publishes nothing; `seq` does.
         let index = self.tail.fetch_add(1, Ordering::Relaxed);
         // A chunk keeps its range of indices until the reader has passed the range, and the reader waits for every
         // notice. If the reader gives up a notice, the chunk is never reused.
         if recent.run != run_of(index) {
-            *recent = Recent { run: run_of(index), chunk: self.chunk(chunks, index)? };
+            *recent = RecentChunk { run: run_of(index), chunk: self.chunk(chunks, index)? };
         }
         let entry = &chunks.at(recent.chunk).entries[(index % CHUNK) as usize];
         let words = [
@@ -206,7 +206,7 @@ impl Ring {
 
     /// Returns the chunk of an index, and allocates it if necessary.
     #[cold]
-    fn chunk(&self, chunks: &impl Chunks, index: u64) -> Result<u64, Lost> {
+    fn chunk(&self, chunks: &impl Chunks, index: u64) -> Result<u64, PushError> {
         // Acquire pairs with the Release below: the chunk's earlier notices have been read.
         let word = self.table[slot_of(index)].load(Ordering::Acquire);
         if let Some(chunk) = Slot::chunk(word, index) {
@@ -217,15 +217,15 @@ impl Ring {
         let head = self.head.load(Ordering::Relaxed);
         // `head` lags behind the reader by up to a chunk; notices that the reader may have read are not an overflow.
         match index.checked_sub(head) {
-            None => return Err(Lost::Late),
-            Some(behind) if behind >= CAPACITY + CHUNK => return Err(Lost::Overflow),
+            None => return Err(PushError::Late),
+            Some(behind) if behind >= CAPACITY + CHUNK => return Err(PushError::Overflow),
             Some(_) => {}
         }
         let slot = &self.table[slot_of(index)];
         match slot.load(Ordering::Relaxed) {
             0 => {}
             // Another sender was faster.
-            word => return Slot::chunk(word, index).ok_or(Lost::Overflow),
+            word => return Slot::chunk(word, index).ok_or(PushError::Overflow),
         }
         let n_free = (self.n_free.load(Ordering::Relaxed) as usize).min(FREE);
         let chunk = match n_free.checked_sub(1) {
@@ -233,7 +233,7 @@ impl Ring {
                 self.n_free.store(last as u64, Ordering::Relaxed);
                 self.free[last].load(Ordering::Relaxed)
             }
-            None => chunks.create().ok_or(Lost::Overflow)?,
+            None => chunks.create().ok_or(PushError::Overflow)?,
         };
         // Release pairs with the Acquires of other senders and of the reader.
         slot.store(Slot::pack(index, chunk), Ordering::Release);
@@ -253,7 +253,7 @@ impl Ring {
         Reader { next: self.head.load(Ordering::Acquire), chunk: 0, has_hole: false }
     }
 
-    /// Discards the notices of an earlier owner, up to an index that no sender has used yet. `is_patient` is called
+    /// Discards the notices of an earlier owner, up to an index that no sender has used yet. `keep_waiting` is called
     /// while a notice has an index and is not written yet; if it returns false, the notice is given up: its sender
     /// has died, or has found no room.
     // Not in the loom model: loom would explore the wait for senders without end.
@@ -262,10 +262,10 @@ impl Ring {
         &self,
         chunks: &impl Chunks,
         reader: &mut Reader,
-        mut is_patient: impl FnMut() -> bool,
+        mut keep_waiting: impl FnMut() -> bool,
     ) {
         while reader.next < self.tail.load(Ordering::Relaxed) {
-            if reader.pop(self, chunks).is_none() && !is_patient() {
+            if reader.pop(self, chunks).is_none() && !keep_waiting() {
                 reader.skip(self);
             }
         }
@@ -302,7 +302,7 @@ impl Reader {
         let w: [u64; 7] = std::array::from_fn(|i| entry.words[i].load(Ordering::Relaxed));
         self.next += 1;
         if self.next.is_multiple_of(CHUNK) {
-            self.leave_chunk(ring);
+            self.release_chunk(ring);
         }
         Some(Notice {
             meta: w[0],
@@ -321,13 +321,13 @@ impl Reader {
         self.has_hole = true;
         self.next += 1;
         if self.next.is_multiple_of(CHUNK) {
-            self.leave_chunk(ring);
+            self.release_chunk(ring);
         }
     }
 
     /// Frees the chunk: all of its entries have been read, so all of its senders are done with it.
     #[cold]
-    fn leave_chunk(&mut self, ring: &Ring) {
+    fn release_chunk(&mut self, ring: &Ring) {
         let _guard = ring.locked();
         // Relaxed: the lock orders all accesses to the data that it guards. With this order of stores a reader that
         // dies between them loses at most a chunk.

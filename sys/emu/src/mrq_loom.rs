@@ -55,7 +55,7 @@ fn run(each: [u64; 2]) {
             .map(|sender| {
                 let m = m.clone();
                 thread::spawn(move || {
-                    let mut recent = Recent::default();
+                    let mut recent = RecentChunk::default();
                     for n in 0..each[sender as usize] {
                         m.ring.push(&*m, &mut recent, &notice(sender, n)).unwrap();
                     }

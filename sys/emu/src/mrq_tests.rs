@@ -43,7 +43,7 @@ fn a_queue_in_normal_use_stays_small() {
     let (ring, heap) = (Box::<Ring>::default(), Heap::default());
     let mut reader = ring.reader();
     for i in 0..20 * CAPACITY {
-        ring.push(&heap, &mut Recent::default(), &notice(0, i)).unwrap();
+        ring.push(&heap, &mut RecentChunk::default(), &notice(0, i)).unwrap();
         assert_eq!(reader.pop(&ring, &heap), Some(notice(0, i)));
         assert_eq!(reader.pop(&ring, &heap), None);
     }
@@ -56,14 +56,14 @@ fn a_full_queue_keeps_everything_and_then_overflows() {
     let mut reader = ring.reader();
     // The test starts near the end of the window and continues across it.
     for i in 0..SLOTS as u64 * CHUNK - 1000 {
-        ring.push(&heap, &mut Recent::default(), &notice(1, i)).unwrap();
+        ring.push(&heap, &mut RecentChunk::default(), &notice(1, i)).unwrap();
         assert!(reader.pop(&ring, &heap).is_some());
     }
     for i in 0..CAPACITY {
-        ring.push(&heap, &mut Recent::default(), &notice(2, i)).unwrap();
+        ring.push(&heap, &mut RecentChunk::default(), &notice(2, i)).unwrap();
     }
     let more = (0..2 * CHUNK)
-        .take_while(|i| ring.push(&heap, &mut Recent::default(), &notice(3, *i)).is_ok())
+        .take_while(|i| ring.push(&heap, &mut RecentChunk::default(), &notice(3, *i)).is_ok())
         .count();
     assert!((more as u64) < 3 * CHUNK, "overflow is found");
     for i in 0..CAPACITY {
@@ -75,14 +75,14 @@ fn a_full_queue_keeps_everything_and_then_overflows() {
 fn what_an_earlier_owner_left_is_drained() {
     let (ring, heap) = (Box::<Ring>::default(), Heap::default());
     for i in 0..CHUNK + 7 {
-        ring.push(&heap, &mut Recent::default(), &notice(1, i)).unwrap();
+        ring.push(&heap, &mut RecentChunk::default(), &notice(1, i)).unwrap();
     }
     let mut reader = ring.reader();
     assert_eq!(reader.pop(&ring, &heap), Some(notice(1, 0)));
     let mut second = ring.reader();
     ring.drain(&heap, &mut second, || true);
     assert_eq!(second.pop(&ring, &heap), None);
-    ring.push(&heap, &mut Recent::default(), &notice(2, 5)).unwrap();
+    ring.push(&heap, &mut RecentChunk::default(), &notice(2, 5)).unwrap();
     assert_eq!(second.pop(&ring, &heap), Some(notice(2, 5)));
 }
 
@@ -91,9 +91,9 @@ fn what_an_earlier_owner_left_is_drained() {
 #[test]
 fn a_notice_that_never_comes_is_given_up() {
     let (ring, heap) = (Box::<Ring>::default(), Heap::default());
-    ring.push(&heap, &mut Recent::default(), &notice(1, 0)).unwrap();
+    ring.push(&heap, &mut RecentChunk::default(), &notice(1, 0)).unwrap();
     let dead = ring.tail.fetch_add(1, Ordering::Relaxed);
-    ring.push(&heap, &mut Recent::default(), &notice(1, 2)).unwrap();
+    ring.push(&heap, &mut RecentChunk::default(), &notice(1, 2)).unwrap();
     // Indices of senders that have not looked up their chunk yet.
     ring.tail.fetch_add(2 * CHUNK, Ordering::Relaxed);
     let mut asked = 0;
@@ -105,7 +105,7 @@ fn a_notice_that_never_comes_is_given_up() {
     assert!(asked >= 10);
     let made = heap.made();
     for i in 0..4 * CHUNK {
-        ring.push(&heap, &mut Recent::default(), &notice(2, i)).unwrap();
+        ring.push(&heap, &mut RecentChunk::default(), &notice(2, i)).unwrap();
         // The slow sender writes its notice after all.
         heap.at(1).entries[dead as usize].seq.store(dead + 1, Ordering::Relaxed);
         assert_eq!(reader.pop(&ring, &heap), Some(notice(2, i)));
@@ -125,7 +125,10 @@ fn a_queue_without_memory_overflows() {
         }
     }
     let ring = Box::<Ring>::default();
-    assert_eq!(ring.push(&Nothing, &mut Recent::default(), &notice(0, 0)), Err(Lost::Overflow));
+    assert_eq!(
+        ring.push(&Nothing, &mut RecentChunk::default(), &notice(0, 0)),
+        Err(PushError::Overflow)
+    );
     assert_eq!(ring.table[0].load(Ordering::Relaxed), 0);
 }
 
@@ -137,7 +140,7 @@ fn senders_keep_their_order() {
         let send = |sender| {
             let (ring, heap) = (&ring, &heap);
             s.spawn(move || {
-                let mut recent = Recent::default();
+                let mut recent = RecentChunk::default();
                 for n in 0..EACH {
                     ring.push(heap, &mut recent, &notice(sender, n)).unwrap();
                     // Keeps a distance from the capacity, however slow the reader is. Other threads move `tail` and

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::alloc::Layout;
 use std::sync::Arc;
-use utofu_emu::{Job, Model, Stage, Stepped, c};
+use utofu_emu::{Job, Model, Stage, StepEvent, c};
 use utofu_sys::*;
 
 type Buffer = *mut u64;
@@ -21,7 +21,7 @@ fn late(seed: u64) -> Model {
     Model { late: Some(seed), checked: true, ..Model::default() }
 }
 
-fn all(job: &Job) -> Vec<Stepped> {
+fn all(job: &Job) -> Vec<StepEvent> {
     std::iter::from_fn(|| job.due().and_then(|due| job.step(due))).collect()
 }
 
@@ -36,20 +36,20 @@ fn each_stage_is_done_by_a_step_when_it_is_due() {
     assert!(sent >= 1000 && job.step(sent - 1).is_none() && nothing());
 
     let stepped = job.step(sent).unwrap();
-    assert_eq!((stepped.at, stepped.stage, stepped.concerns()), (sent, Stage::Send, Some(0)));
+    assert_eq!((stepped.at, stepped.stage, stepped.affected_rank()), (sent, Stage::Send, Some(0)));
     assert!(!stepped.writes);
     assert_eq!(stepped.memory, Some(from.addr()..from.addr() + 8));
     assert_eq!((a.poll_tcq(), word(to, 0)), (Ok(7), 0));
 
     let stepped = job.step(u64::MAX).unwrap();
-    assert_eq!((stepped.stage, stepped.from, stepped.concerns()), (Stage::Arrive, 0, Some(1)));
+    assert_eq!((stepped.stage, stepped.from, stepped.affected_rank()), (Stage::Arrive, 0, Some(1)));
     assert!(stepped.writes);
     assert_eq!(stepped.memory, Some(to.addr()..to.addr() + 8));
     assert_eq!((b.poll_mrq().1.edata, word(to, 0)), (9, 5));
     assert!(nothing());
 
     let stepped = job.step(u64::MAX).unwrap();
-    assert_eq!((stepped.stage, stepped.concerns()), (Stage::Finish, Some(0)));
+    assert_eq!((stepped.stage, stepped.affected_rank()), (Stage::Finish, Some(0)));
     assert_eq!(a.poll_mrq().1.notice_type, UTOFU_MRQ_TYPE_LCL_PUT as u8);
     assert_eq!(job.due(), None);
 }
@@ -67,7 +67,7 @@ fn a_seed_decides_when_everything_happens() {
         }
         assert_eq!(a.get(b.id, a.stadd, b.stadd, 8, 0, LCL), 0);
         let stages = all(&job).into_iter();
-        stages.map(|Stepped { at, stage, from, .. }| (at, stage, from)).collect::<Vec<_>>()
+        stages.map(|StepEvent { at, stage, from, .. }| (at, stage, from)).collect::<Vec<_>>()
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
@@ -93,17 +93,17 @@ fn operations_of_a_rank_end_with_it_and_those_that_reach_it_fail() {
     set(from, 0, 5);
     let put = |flags| assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, flags), 0);
     put(TCQ | RMT);
-    job.forget(0);
+    job.cancel_pending(0);
     assert_eq!((all(&job), word(to, 0)), (Vec::new(), 0));
     assert!(b.poll_mrq().0 != 0);
 
     put(RMT | LCL);
-    job.lose(1);
+    job.fail_rank(1);
     all(&job);
     assert_eq!((a.poll_mrq().0, word(to, 0)), (UTOFU_ERR_MRQ_PEER, 0));
     // Nothing of it is under way, so nothing waits for the device.
     b.piggyback8(a.id, 1, a.stadd, 0, 0);
-    job.lose(1);
+    job.fail_rank(1);
     b.close();
 }
 
@@ -123,7 +123,7 @@ fn misuse_is_told_to_the_owner_and_does_not_end_the_job() {
     set(from, 0, 2);
     put(4);
     told("overlap");
-    job.excuse(0);
+    job.exempt_from_checks(0);
     all(&job);
     assert_eq!((job.take_misuse(), word(to, 0) as u32), (Vec::new(), 2));
 
@@ -195,10 +195,10 @@ fn memory_that_was_unmapped_is_not_used_by_older_registrations() {
     assert_eq!(put(old), 1);
     // SAFETY: registered twice.
     (0..2).for_each(|_| assert_eq!(unsafe { c::utofu_dereg_mem(b.handle, old, 0) }, 0));
-    job.refuse(1, 1);
-    assert_eq!((register().0, job.take_refused(1)), (UTOFU_ERR_FULL, true));
+    job.refuse_registrations(1, 1);
+    assert_eq!((register().0, job.take_refusal(1)), (UTOFU_ERR_FULL, true));
     let (code, new) = register();
-    assert_eq!((code, put(new), job.take_refused(1)), (0, 0, false));
+    assert_eq!((code, put(new), job.take_refusal(1)), (0, 0, false));
 }
 
 /// Gates of two ranks, connected with each other, under the owner's steps.
@@ -237,12 +237,12 @@ fn packets_of_gates_take_steps_and_wake_whoever_waits() {
         let steps = all(&job);
         assert!(steps.iter().all(|step| step.stage == Stage::Packet));
         for rank in 0..2 {
-            let of_rank = steps.iter().filter(|step| step.concerns() == Some(rank));
+            let of_rank = steps.iter().filter(|step| step.affected_rank() == Some(rank));
             assert_eq!((of_rank.count(), poll(rank)), (2, 0));
         }
     }
     // Packets of a rank that is gone do not come, and those to it are lost.
     assert_eq!((start(0), start(1)), (0, 0));
-    job.lose(1);
+    job.fail_rank(1);
     assert_eq!((all(&job).len(), poll(0)), (2, UTOFU_ERR_NOT_COMPLETED));
 }

@@ -32,11 +32,11 @@ pub trait Exchange: Send + Sync {
         &mut self,
         mine: Result<&[u8], String>,
     ) -> Result<Result<Records, Refusal>, BootstrapError> {
-        let (mark, told) = match &mine {
+        let (mark, payload) = match &mine {
             Ok(bytes) => (HAS, *bytes),
             Err(reason) => (LACKS, reason.as_bytes()),
         };
-        let all = self.allgather(&[&[mark], told].concat())?;
+        let all = self.allgather(&[&[mark], payload].concat())?;
         for (rank, record) in all.iter().enumerate() {
             if record.first() != Some(&HAS) {
                 let reason = String::from_utf8_lossy(record.get(1..).unwrap_or_default());

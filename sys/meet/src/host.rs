@@ -11,7 +11,7 @@ pub fn host() -> u64 {
     let spaces = ["/proc/self/ns/pid", "/proc/self/ns/user"].map(std::fs::read_link);
     // A /proc of another PID namespace works among processes that all have it. Without /proc a process can find no
     // other process.
-    let apart = match number() {
+    let apart = match proc_pid() {
         Some(shown) if shown == std::process::id() => None,
         Some(_) => std::fs::metadata("/proc").ok().map(|proc| proc.dev()),
         None => Some(fresh_number()),
@@ -32,7 +32,7 @@ pub fn kernel() -> u64 {
 }
 
 /// Returns this process's number in `/proc`, which may be that of another PID namespace; `None` without `/proc`.
-pub fn number() -> Option<u32> {
+pub fn proc_pid() -> Option<u32> {
     std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 

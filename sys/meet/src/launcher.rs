@@ -3,41 +3,41 @@
 use std::path::PathBuf;
 
 use crate::error::{BootstrapError, VariableError};
-use crate::host::number;
-use crate::own;
+use crate::host::proc_pid;
 use crate::process::Stat;
+use crate::user_files;
 use crate::variables::{Lookup, number_of};
 
 /// A launcher and its variables for the rank, for the number of ranks, and for the ranks on this host (the first of
 /// these that is set counts).
-struct Names {
+struct LauncherVariables {
     launcher: &'static str,
     rank: &'static str,
     size: &'static str,
-    here: &'static [&'static str],
+    local_size: &'static [&'static str],
 }
 
 /// All launchers, in the order of the search: another launcher may itself run within a Slurm job.
-const LAUNCHERS: [Names; 3] = [
-    Names {
+const LAUNCHERS: [LauncherVariables; 3] = [
+    LauncherVariables {
         launcher: "Open MPI's mpirun",
         rank: "OMPI_COMM_WORLD_RANK",
         size: "OMPI_COMM_WORLD_SIZE",
-        here: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
+        local_size: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
     },
     // Or `srun --mpi=pmi2`, which sets fewer variables.
-    Names {
+    LauncherVariables {
         launcher: "MPICH's mpiexec",
         rank: "PMI_RANK",
         size: "PMI_SIZE",
-        here: &["MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"],
+        local_size: &["MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"],
     },
     // srun sets the second variable; a batch script alone does not.
-    Names {
+    LauncherVariables {
         launcher: "srun",
         rank: "SLURM_PROCID",
         size: "SLURM_STEP_NUM_TASKS",
-        here: &["SLURM_STEP_TASKS_PER_NODE"],
+        local_size: &["SLURM_STEP_TASKS_PER_NODE"],
     },
 ];
 
@@ -51,7 +51,7 @@ pub struct Launched {
     /// The launcher's variable for the rank, by which processes are recognised as ranks.
     pub(crate) variable: &'static str,
     /// The variable that shows that some ranks are on other hosts, and its value.
-    pub(crate) elsewhere: Option<(&'static str, String)>,
+    pub(crate) several_hosts: Option<(&'static str, String)>,
 }
 
 impl Launched {
@@ -60,7 +60,7 @@ impl Launched {
     /// # Errors
     /// [`VariableError`] if the values are not valid.
     pub fn find(get: Lookup<'_>) -> Result<Option<Launched>, VariableError> {
-        for Names { launcher, rank, size, here } in LAUNCHERS {
+        for LauncherVariables { launcher, rank, size, local_size } in LAUNCHERS {
             if get(rank).is_none() || get(size).is_none() {
                 continue;
             }
@@ -75,28 +75,29 @@ impl Launched {
             let variable = rank;
             let rank = number(rank, 0, n - 1)?;
             // Slurm writes `4(x2)` for two nodes of four tasks.
-            let here = here.iter().find_map(|&name| Some((name, get(name)?)));
-            let elsewhere = here.filter(|(_, value)| value.trim().parse() != Ok(n));
-            return Ok(Some(Launched { rank, size: n, variable, elsewhere }));
+            let local_size = local_size.iter().find_map(|&name| Some((name, get(name)?)));
+            let several_hosts = local_size.filter(|(_, value)| value.trim().parse() != Ok(n));
+            return Ok(Some(Launched { rank, size: n, variable, several_hosts }));
         }
         Ok(None)
     }
 
     /// Returns the variable that shows that some ranks are on other hosts, and its value.
-    pub fn elsewhere(&self) -> Option<(&'static str, &str)> {
-        self.elsewhere.as_ref().map(|(name, value)| (*name, &value[..]))
+    pub fn several_hosts(&self) -> Option<(&'static str, &str)> {
+        self.several_hosts.as_ref().map(|(name, value)| (*name, &value[..]))
     }
 
     /// Returns a path that all ranks of this job, and no other job, compute: in a directory of this user.
     ///
     /// # Errors
     /// [`BootstrapError::SeveralHosts`], or [`BootstrapError::Variable`] if no directory can hold it.
-    pub(crate) fn meeting_place(&self) -> Result<PathBuf, BootstrapError> {
-        if let Some((variable, value)) = self.elsewhere.clone() {
+    pub(crate) fn rendezvous_path(&self) -> Result<PathBuf, BootstrapError> {
+        if let Some((variable, value)) = self.several_hosts.clone() {
             return Err(BootstrapError::SeveralHosts { variable, value, size: self.size });
         }
         let name = name(self).ok_or("the process that started them cannot be found".to_owned());
-        let path = name.and_then(|name| own::path_for(&name).map_err(|error| error.to_string()));
+        let path = name
+            .and_then(|name| user_files::runtime_path(&name).map_err(|error| error.to_string()));
         path.map_err(|why| {
             let wanted = format!("the path of a file, the same for all {} ranks: {why}", self.size);
             crate::variables::RENDEZVOUS.unset(wanted).into()
@@ -108,7 +109,7 @@ impl Launched {
 /// Ranks that are wrapped in scripts also have this ancestor in common.
 fn name(launched: &Launched) -> Option<String> {
     let stat = |pid| Stat::of(pid).ok().flatten();
-    let mut pid = number()?;
+    let mut pid = proc_pid()?;
     // Chains are short; the bound prevents an endless loop on a malformed /proc.
     for _ in 0..64 {
         let parent = stat(pid)?.parent;
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn launchers_are_recognised() {
         let launched =
-            |rank, size, variable| Ok(Some(Launched { rank, size, variable, elsewhere: None }));
+            |rank, size, variable| Ok(Some(Launched { rank, size, variable, several_hosts: None }));
         assert_eq!(with(&[]), Ok(None));
         let open = [
             ("OMPI_COMM_WORLD_RANK", "3"),
@@ -164,11 +165,11 @@ mod tests {
             assert_eq!(with(vars).unwrap_err().name, name);
         }
         let apart = [("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")];
-        let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
+        let error = with(&apart).unwrap().unwrap().rendezvous_path().unwrap_err().to_string();
         assert!(error.contains("MPI_LOCALNRANKS=2") && error.contains("HOPBINE_RENDEZVOUS"));
         // srun --mpi=pmi2.
         let apart = [apart[0], apart[1], ("SLURM_STEP_TASKS_PER_NODE", "2(x2)")];
-        let error = with(&apart).unwrap().unwrap().meeting_place().unwrap_err().to_string();
+        let error = with(&apart).unwrap().unwrap().rendezvous_path().unwrap_err().to_string();
         assert!(error.contains("SLURM_STEP_TASKS_PER_NODE=2(x2)"), "{error}");
     }
 
@@ -176,8 +177,12 @@ mod tests {
     fn a_job_has_the_name_of_who_has_started_it() {
         let stat = |pid| Stat::of(pid).unwrap().expect("it lives");
         let parent = stat(std::process::id()).parent;
-        let launched =
-            Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE", elsewhere: None };
+        let launched = Launched {
+            rank: 0,
+            size: 1,
+            variable: "HOPBINE_NO_SUCH_VARIABLE",
+            several_hosts: None,
+        };
         let started = stat(parent).started;
         assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{started}"));
     }

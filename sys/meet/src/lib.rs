@@ -5,7 +5,7 @@
 //!   process ([`LocalExchange`]);
 //! * [`create_memory`], [`open_memory`] and [`Mapping`]: memory without a name that ranks of one host map;
 //! * [`variables`]: every environment variable that hopbine reads, and its parsing;
-//! * [`Leave`]: permission to access this process's memory, if Yama requires it.
+//! * [`PtracePermission`]: permission to access this process's memory, if Yama requires it.
 //!
 //! Before the first one-sided operation every rank must know the other ranks' addresses. Any launcher suffices that
 //! starts the processes and sets `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`.
@@ -30,11 +30,11 @@ mod host;
 mod launcher;
 mod local;
 mod memory;
-mod own;
 mod place;
 mod process;
-mod reach;
+mod ptrace;
 mod records;
+mod user_files;
 pub mod variables;
 
 pub use error::{BootstrapError, Phase, Refusal, VariableError};
@@ -42,12 +42,12 @@ pub use exchange::Exchange;
 pub use files::Bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
-pub use files::play_records;
-pub use host::{fresh_number, host, kernel, number};
+pub use files::fuzz_records;
+pub use host::{fresh_number, host, kernel, proc_pid};
 pub use launcher::Launched;
-pub use local::{Gathering, LocalExchange};
+pub use local::{AllgatherState, LocalExchange};
 pub use memory::{Mapping, create_memory, open_memory};
 pub use place::Place;
 pub use process::Stat;
-pub use reach::{Leave, yama_scope};
+pub use ptrace::{PtracePermission, yama_scope};
 pub use records::Records;

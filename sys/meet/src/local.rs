@@ -9,7 +9,7 @@ use crate::records::Records;
 
 /// The exchange in progress among ranks of a process, and the result of the last one.
 #[derive(Debug)]
-pub struct Gathering {
+pub struct AllgatherState {
     /// Completed exchanges.
     generation: u64,
     /// Messages of the exchange in progress.
@@ -18,10 +18,10 @@ pub struct Gathering {
     result: Arc<Records>,
 }
 
-impl Gathering {
+impl AllgatherState {
     /// Creates the state of exchanges among `size` ranks.
     pub fn new(size: usize) -> Self {
-        Gathering { generation: 0, arrived: vec![None; size], result: Arc::default() }
+        AllgatherState { generation: 0, arrived: vec![None; size], result: Arc::default() }
     }
 
     /// Returns the number of ranks.
@@ -50,7 +50,7 @@ impl Gathering {
 
     /// Returns the error of a rank that has waited this long without success.
     pub fn missing(&self, rank: usize, waited: Duration) -> BootstrapError {
-        let missing = self.arrived.iter().enumerate().filter(|(_, told)| told.is_none());
+        let missing = self.arrived.iter().enumerate().filter(|(_, message)| message.is_none());
         BootstrapError::Missing {
             rank,
             size: self.size(),
@@ -65,7 +65,7 @@ impl Gathering {
 
 #[derive(Debug)]
 struct State {
-    gathering: Gathering,
+    gathering: AllgatherState,
     /// A rank that has dropped its exchange.
     gone: Option<usize>,
 }
@@ -97,7 +97,7 @@ impl LocalExchange {
     /// Creates the members of a group of `size` ranks, in order, one for each thread.
     #[must_use]
     pub fn group(size: usize, timeout: Duration) -> Vec<LocalExchange> {
-        let state = Mutex::new(State { gathering: Gathering::new(size), gone: None });
+        let state = Mutex::new(State { gathering: AllgatherState::new(size), gone: None });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         (0..size)
             .map(|rank| LocalExchange { shared: Arc::clone(&shared), rank, size, timeout })

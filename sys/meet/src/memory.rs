@@ -10,7 +10,7 @@ use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::process::{Resource, getrlimit};
 
-use crate::own::user;
+use crate::user_files::euid;
 
 /// Seals of shared memory: it can neither shrink nor grow, and its seals cannot change.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
@@ -46,7 +46,7 @@ pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
     if !about.is_file() || about.nlink() != 0 {
         return wrong("it is not an anonymous memory file".to_owned());
     }
-    if about.uid() != user() || about.mode() & 0o077 != 0 {
+    if about.uid() != euid() || about.mode() & 0o077 != 0 {
         return wrong("other users can access it".to_owned());
     }
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
@@ -98,7 +98,7 @@ impl Mapping {
     ///
     /// # Errors
     /// The system's error.
-    pub fn promised(len: usize) -> io::Result<Mapping> {
+    pub fn committed(len: usize) -> io::Result<Mapping> {
         Mapping::anonymous(len, MapFlags::empty())
     }
 
@@ -113,7 +113,7 @@ impl Mapping {
     /// registered pages to either process, depending on which writes last. If the system refuses, programs that fork
     /// must avoid this themselves.
     #[must_use]
-    pub fn without_children(self) -> Mapping {
+    pub fn without_fork(self) -> Mapping {
         // SAFETY: the advice changes nothing in this process.
         let _ = unsafe { madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxDontFork) };
         self

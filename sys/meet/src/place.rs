@@ -10,7 +10,7 @@ use crate::variables::{Lookup, RANK, RENDEZVOUS, SIZE, number_of};
 
 /// Largest number of ranks of a job: many more than exchanges through files can serve, and few enough to allocate
 /// for.
-const MOST_RANKS: usize = 1 << 20;
+const MAX_RANKS: usize = 1 << 20;
 
 /// This process among the ranks of its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Place {
 
 impl Place {
     /// Returns whether hopbine's own variables set the rank or the size.
-    pub fn is_said(get: Lookup<'_>) -> bool {
+    pub fn is_set_by_hopbine(get: Lookup<'_>) -> bool {
         [&RANK, &SIZE].iter().any(|variable| variable.get(get).is_some())
     }
 
@@ -33,7 +33,7 @@ impl Place {
     ///
     /// # Errors
     /// [`VariableError`].
-    pub fn size_said(get: Lookup<'_>) -> Result<usize, VariableError> {
+    pub fn size_from_env(get: Lookup<'_>) -> Result<usize, VariableError> {
         match launched(get)? {
             Some(launched) => Ok(launched.size),
             None => Ok(SIZE.number(get)?.unwrap_or(1)),
@@ -50,7 +50,7 @@ impl Place {
             return Ok(Place { rank, size, launched: Some(launched) });
         }
         let size = SIZE.number(get)?;
-        let rank = number_of(get, RANK.name, 0..=size.unwrap_or(MOST_RANKS) - 1)?;
+        let rank = number_of(get, RANK.name, 0..=size.unwrap_or(MAX_RANKS) - 1)?;
         let is_one = matches!((rank, size), (None | Some(0), None | Some(1)));
         if is_one && (size.is_some() || RENDEZVOUS.get(get).is_none()) {
             return Ok(Place { rank: 0, size: 1, launched: None });
@@ -90,13 +90,13 @@ impl Place {
             let wanted = format!("the path of a file, the same for all {size} ranks");
             return Err(RENDEZVOUS.unset(wanted).into());
         };
-        Bootstrap::join(&at(launched.meeting_place()?), (rank, size), timeout, true)
+        Bootstrap::join(&at(launched.rendezvous_path()?), (rank, size), timeout, true)
     }
 }
 
 /// Returns the settings of MPI's or Slurm's launcher, if hopbine's own variables are not set.
 fn launched(get: Lookup<'_>) -> Result<Option<Launched>, VariableError> {
-    if Place::is_said(get) { Ok(None) } else { Launched::find(get) }
+    if Place::is_set_by_hopbine(get) { Ok(None) } else { Launched::find(get) }
 }
 
 #[cfg(test)]

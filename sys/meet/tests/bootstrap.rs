@@ -7,7 +7,7 @@ use std::time::Duration;
 use hopbine_meet::{Bootstrap, BootstrapError, Exchange, LocalExchange, Phase, Records};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a time-out is what is tested.
 const SHORT: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
 }
 
 fn by_file(path: &Path, rank: usize, size: usize) -> Bootstrap {
-    Bootstrap::join(path, (rank, size), PATIENCE, false).expect("everyone comes")
+    Bootstrap::join(path, (rank, size), TIMEOUT, false).expect("everyone comes")
 }
 
 /// Two ranks that have met at files of a directory.
@@ -62,7 +62,7 @@ fn check(x: &mut dyn Exchange) {
 #[test]
 fn threads_exchange_in_memory() {
     for size in [1, 2, 5] {
-        let group = LocalExchange::group(size, PATIENCE);
+        let group = LocalExchange::group(size, TIMEOUT);
         hopbine_testing::ranks::ranks(group, |_, mut x| check(&mut x));
     }
 }
@@ -100,7 +100,7 @@ fn files_of_others_are_refused() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
-    let refused = |path: &Path| match Bootstrap::join(path, (0, 1), PATIENCE, false) {
+    let refused = |path: &Path| match Bootstrap::join(path, (0, 1), TIMEOUT, false) {
         Err(e @ BootstrapError::File { .. }) => e.to_string(),
         other => panic!("{other:?}"),
     };
@@ -234,7 +234,7 @@ fn files_of_one_job_go() {
     let path = dir.path().join("meet");
     let left = || std::fs::read_dir(dir.path()).expect("is there").count();
     ranks(3, |rank| {
-        check(&mut Bootstrap::join(&path, (rank, 3), PATIENCE, true).expect("everyone comes"));
+        check(&mut Bootstrap::join(&path, (rank, 3), TIMEOUT, true).expect("everyone comes"));
     });
     assert_eq!(left(), 0);
     for absent in 0..3 {
@@ -273,7 +273,7 @@ fn in_memory_a_missing_and_a_departed_rank_are_named() {
         Err(BootstrapError::Missing { missing, .. }) => assert_eq!(missing, [1, 2]),
         other => panic!("{other:?}"),
     }
-    let mut group = LocalExchange::group(2, PATIENCE);
+    let mut group = LocalExchange::group(2, TIMEOUT);
     drop(group.pop());
     match group[0].barrier() {
         Err(BootstrapError::Gone { gone, .. }) => assert_eq!(gone, 1),
@@ -283,7 +283,7 @@ fn in_memory_a_missing_and_a_departed_rank_are_named() {
 
 #[test]
 fn everyone_agrees_on_who_lacks_something() {
-    let group = LocalExchange::group(4, PATIENCE);
+    let group = LocalExchange::group(4, TIMEOUT);
     hopbine_testing::ranks::ranks(group, |_, mut exchange| {
         let rank = exchange.rank();
         let lacking = |reason: &str| Err(format!("{reason} on {rank}"));

@@ -57,7 +57,7 @@ impl Vcq {
         access: Access,
     ) -> Result<Registration, UtofuError> {
         let Core { api, hdl } = &*self.core;
-        let stadd = api.ask("utofu_reg_mem", |stadd| {
+        let stadd = api.call_with_out("utofu_reg_mem", |stadd| {
             // SAFETY: the handle is live, stadd is a valid place for the result, and the caller vouches for the
             // memory.
             unsafe { (api.utofu_reg_mem)(*hdl, addr.cast(), len, access.flags(), stadd) }
@@ -85,7 +85,7 @@ impl Vcq {
             return Err(UtofuError::new("utofu_reg_mem_with_stag", UTOFU_ERR_INVALID_STAG));
         }
         let Core { api, hdl } = &*self.core;
-        let stadd = api.ask("utofu_reg_mem_with_stag", |stadd| {
+        let stadd = api.call_with_out("utofu_reg_mem_with_stag", |stadd| {
             let flags = access.flags();
             // SAFETY: as in `register`.
             unsafe { (api.utofu_reg_mem_with_stag)(*hdl, addr.cast(), len, stag, flags, stadd) }

@@ -8,18 +8,18 @@
 //! decides how to react. Posting is `unsafe`, because a number (a STADD) decides which memory is read and written;
 //! see [`Vcq`].
 
+mod batch;
 mod flags;
 mod memory;
 mod poll;
 mod post;
-mod together;
 mod vbg;
 mod vcq;
 
+pub use batch::{Put, Source};
 pub use flags::{ArmwOp, PostFlags, VcqFlags};
 pub use memory::{Access, Registration};
 pub use poll::{CompletionError, Notice, NoticeError};
-pub use post::{Mark, PostError, Transfer};
-pub use together::{Put, Source};
+pub use post::{PostError, PostOptions, Transfer};
 pub use vbg::{GateError, GateId, GateLink, GateSet, Operation, ReduceOp};
-pub use vcq::{MOST_TOGETHER, Vcq};
+pub use vcq::{MAX_BATCH, Vcq};

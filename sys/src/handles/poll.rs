@@ -104,17 +104,17 @@ impl Notice {
     /// VCQ id of the other side.
     #[must_use]
     pub fn peer(&self) -> utofu_vcq_id_t {
-        self.mark().0
+        self.peer_and_edata().0
     }
 
     /// The byte that the post carried.
     #[must_use]
     pub fn edata(&self) -> u8 {
-        self.mark().1
+        self.peer_and_edata().1
     }
 
     /// The fields common to notices of all kinds.
-    fn mark(&self) -> (utofu_vcq_id_t, u8) {
+    fn peer_and_edata(&self) -> (utofu_vcq_id_t, u8) {
         match *self {
             Notice::LocalPut { peer, edata, .. }
             | Notice::RemotePut { peer, edata, .. }

@@ -42,7 +42,7 @@ pub struct Transfer {
 
 /// The byte, flags and cookie of an operation. Its notices return the byte, its completion the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct PostOptions {
     /// The byte in the MRQ notices of both sides.
     pub edata: u8,
     /// Notices of the operation, and options of its transfer.
@@ -51,7 +51,7 @@ pub struct Mark {
     pub cookie: Cookie,
 }
 
-impl Mark {
+impl PostOptions {
     pub(super) fn edata(&self) -> u64 {
         u64::from(self.edata)
     }
@@ -66,7 +66,7 @@ impl Mark {
     }
 }
 
-pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
+pub(super) fn post_result(api: &Api, call: &'static str, code: c_int) -> Result<(), PostError> {
     match code {
         UTOFU_SUCCESS => Ok(()),
         UTOFU_ERR_BUSY => Err(PostError::Busy),
@@ -75,24 +75,24 @@ pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), P
 }
 
 /// Checks a length: the library lets a length that is too large overflow into neighbouring descriptor fields.
-pub(super) fn fits(length: usize, max: usize) -> Result<(), PostError> {
+pub(super) fn check_length(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
 /// Orders everything that this thread has read or written before a post: as soon as the operation is posted, the
 /// device reads memory and peers react. One instruction on processors that reorder (A64FX), none on x86.
-pub(super) fn before_post() {
+pub(super) fn release_fence() {
     fence(Ordering::Release);
 }
 
-/// Posts by a function of the table. All these functions take the queue first and the fields of the mark last.
+/// Posts by a function of the table. All these functions take the queue first and the options last.
 macro_rules! post {
-    ($vcq:ident, $call:ident($($arg:expr),*), $mark:ident) => {{
-        before_post();
+    ($vcq:ident, $call:ident($($arg:expr),*), $options:ident) => {{
+        release_fence();
         let core = &$vcq.core;
-        let (edata, flags, cookie) = ($mark.edata(), $mark.flags(), $mark.cookie());
+        let (edata, flags, cookie) = ($options.edata(), $options.flags(), $options.cookie());
         let code = (core.api.$call)(core.hdl, $($arg,)* edata, flags, cookie);
-        posted(&core.api, stringify!($call), code)
+        post_result(&core.api, stringify!($call), code)
     }};
 }
 
@@ -104,10 +104,17 @@ impl Vcq {
     ///
     /// # Safety
     /// See [`Vcq`].
-    pub unsafe fn put(&mut self, to: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
-        fits(what.length, self.caps().max_putget_size)?;
+    pub unsafe fn put(
+        &mut self,
+        to: VcqId,
+        what: Transfer,
+        options: PostOptions,
+    ) -> Result<(), PostError> {
+        check_length(what.length, self.caps().max_putget_size)?;
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
-        unsafe { post!(self, utofu_put(to.raw(), what.local.0, what.remote.0, what.length), mark) }
+        unsafe {
+            post!(self, utofu_put(to.raw(), what.local.0, what.remote.0, what.length), options)
+        }
     }
 
     /// Reads the target's memory into local memory.
@@ -117,11 +124,16 @@ impl Vcq {
     ///
     /// # Safety
     /// See [`Vcq`].
-    pub unsafe fn get(&mut self, from: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
-        fits(what.length, self.caps().max_putget_size)?;
+    pub unsafe fn get(
+        &mut self,
+        from: VcqId,
+        what: Transfer,
+        options: PostOptions,
+    ) -> Result<(), PostError> {
+        check_length(what.length, self.caps().max_putget_size)?;
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
         unsafe {
-            post!(self, utofu_get(from.raw(), what.local.0, what.remote.0, what.length), mark)
+            post!(self, utofu_get(from.raw(), what.local.0, what.remote.0, what.length), options)
         }
     }
 
@@ -137,9 +149,9 @@ impl Vcq {
         to: VcqId,
         data: &[u8],
         remote: Stadd,
-        mark: Mark,
+        options: PostOptions,
     ) -> Result<(), PostError> {
-        fits(data.len(), self.caps().max_piggyback_size)?;
+        check_length(data.len(), self.caps().max_piggyback_size)?;
         // SAFETY: the handle is live; data is only read, during the call (the C prototype lacks the const); the
         // caller vouches for the remote memory.
         unsafe {
@@ -151,7 +163,7 @@ impl Vcq {
                     remote.0,
                     data.len()
                 ),
-                mark
+                options
             )
         }
     }
@@ -168,10 +180,10 @@ impl Vcq {
         to: VcqId,
         value: u64,
         remote: Stadd,
-        mark: Mark,
+        options: PostOptions,
     ) -> Result<(), PostError> {
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        unsafe { post!(self, utofu_put_piggyback8(to.raw(), value, remote.0, 8), mark) }
+        unsafe { post!(self, utofu_put_piggyback8(to.raw(), value, remote.0, 8), options) }
     }
 
     /// Occupies a queue entry and moves no data. MRQ flags have no effect.
@@ -179,10 +191,10 @@ impl Vcq {
     /// # Errors
     /// [`PostError::Busy`].
     pub fn nop(&mut self, flags: PostFlags, cookie: Cookie) -> Result<(), PostError> {
-        let mark = Mark { edata: 0, flags, cookie };
+        let options = PostOptions { edata: 0, flags, cookie };
         // SAFETY: the handle is live, and the operation accesses no memory.
-        posted(&self.core.api, "utofu_nop", unsafe {
-            (self.core.api.utofu_nop)(self.core.hdl, mark.flags(), mark.cookie())
+        post_result(&self.core.api, "utofu_nop", unsafe {
+            (self.core.api.utofu_nop)(self.core.hdl, options.flags(), options.cookie())
         })
     }
 }
@@ -204,10 +216,10 @@ macro_rules! atomics {
                 to: VcqId,
                 $($arg: $ty,)+
                 remote: Stadd,
-                mark: Mark,
+                options: PostOptions,
             ) -> Result<(), PostError> {
                 // SAFETY: the handle is live; the caller vouches for the remote memory.
-                unsafe { post!(self, $call(to.raw(), $($value,)+ remote.0), mark) }
+                unsafe { post!(self, $call(to.raw(), $($value,)+ remote.0), options) }
             }
         )+}
     };

@@ -29,7 +29,7 @@ pub struct GateLink {
 }
 
 /// Copies the elements to memory that the library may write to.
-fn copied<'a, T: Copy>(copy: &'a mut Vec<T>, data: &[T]) -> &'a mut Vec<T> {
+fn copy_into<'a, T: Copy>(copy: &'a mut Vec<T>, data: &[T]) -> &'a mut Vec<T> {
     copy.clear();
     copy.extend_from_slice(data);
     copy
@@ -227,7 +227,7 @@ impl GateSet {
     /// # Errors
     /// [`GateError::Busy`], or the library's error.
     pub fn barrier(&mut self) -> Result<(), GateError> {
-        self.free_to(Operation::Barrier, usize::MAX, 0)?;
+        self.check_idle(Operation::Barrier, usize::MAX, 0)?;
         // SAFETY: the gate is allocated.
         let code = unsafe { (self.api.utofu_barrier)(self.ids[0], 0) };
         self.started("utofu_barrier", code, Operation::Barrier)
@@ -239,8 +239,8 @@ impl GateSet {
     /// [`GateError::Busy`], [`GateError::TooMany`], or the library's error.
     pub fn reduce_u64(&mut self, op: ReduceOp, data: &[u64]) -> Result<(), GateError> {
         let what = Operation::Uint64(data.len());
-        self.free_to(what, self.max_uint64, data.len())?;
-        let copy = copied(&mut self.words, data);
+        self.check_idle(what, self.max_uint64, data.len())?;
+        let copy = copy_into(&mut self.words, data);
         // SAFETY: the gate is allocated and copy has the stated number of elements.
         let code = unsafe {
             (self.api.utofu_reduce_uint64)(self.ids[0], op.code(), copy.as_mut_ptr(), copy.len(), 0)
@@ -254,8 +254,8 @@ impl GateSet {
     /// [`GateError::Busy`], [`GateError::TooMany`], or the library's error.
     pub fn sum_f64(&mut self, data: &[f64]) -> Result<(), GateError> {
         let what = Operation::Double(data.len());
-        self.free_to(what, self.max_double, data.len())?;
-        let copy = copied(&mut self.doubles, data);
+        self.check_idle(what, self.max_double, data.len())?;
+        let copy = copy_into(&mut self.doubles, data);
         // SAFETY: the gate is allocated and copy has the stated number of elements.
         let code = unsafe {
             (self.api.utofu_reduce_double)(
@@ -274,7 +274,7 @@ impl GateSet {
     /// # Errors
     /// [`GateError::NotRunning`], [`GateError::Mismatch`], or the library's error.
     pub fn poll_barrier(&mut self) -> Result<bool, GateError> {
-        self.ready_for(Operation::Barrier)?;
+        self.check_running(Operation::Barrier)?;
         // SAFETY: the gate is allocated and a barrier is in flight on it.
         let code = unsafe { (self.api.utofu_poll_barrier)(self.ids[0], 0) };
         self.finished("utofu_poll_barrier", code)
@@ -285,7 +285,7 @@ impl GateSet {
     /// # Errors
     /// [`GateError::NotRunning`], [`GateError::ShortResult`], [`GateError::Mismatch`], or the library's error.
     pub fn poll_reduce_u64(&mut self, out: &mut [u64]) -> Result<bool, GateError> {
-        self.ready_for(Operation::Uint64(out.len()))?;
+        self.check_running(Operation::Uint64(out.len()))?;
         // SAFETY: a reduction of u64 is in flight and out has room for its elements.
         let code = unsafe { (self.api.utofu_poll_reduce_uint64)(self.ids[0], 0, out.as_mut_ptr()) };
         self.finished("utofu_poll_reduce_uint64", code)
@@ -296,13 +296,13 @@ impl GateSet {
     /// # Errors
     /// As [`GateSet::poll_reduce_u64`].
     pub fn poll_sum_f64(&mut self, out: &mut [f64]) -> Result<bool, GateError> {
-        self.ready_for(Operation::Double(out.len()))?;
+        self.check_running(Operation::Double(out.len()))?;
         // SAFETY: a reduction of f64 is in flight and out has room for its elements.
         let code = unsafe { (self.api.utofu_poll_reduce_double)(self.ids[0], 0, out.as_mut_ptr()) };
         self.finished("utofu_poll_reduce_double", code)
     }
 
-    fn free_to(&self, operation: Operation, max: usize, count: usize) -> Result<(), GateError> {
+    fn check_idle(&self, operation: Operation, max: usize, count: usize) -> Result<(), GateError> {
         if let Some(running) = self.running {
             return Err(GateError::Busy(running));
         }
@@ -314,7 +314,7 @@ impl GateSet {
 
     /// Checks that `polled` is the kind of the operation in flight and that its number of elements suffices for the
     /// result.
-    fn ready_for(&self, polled: Operation) -> Result<(), GateError> {
+    fn check_running(&self, polled: Operation) -> Result<(), GateError> {
         use Operation::{Barrier, Double, Uint64};
         match (self.running, polled) {
             (Some(Barrier), Barrier) => Ok(()),

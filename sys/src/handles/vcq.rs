@@ -10,7 +10,7 @@ use super::VcqFlags;
 use crate::{Api, OnesidedCaps, Tni, UtofuError, VcqId};
 
 /// Largest number of puts in one batch.
-pub const MOST_TOGETHER: usize = 32;
+pub const MAX_BATCH: usize = 32;
 
 /// The queue itself, shared by the [`Vcq`] and its registrations; freed when the last of them is dropped.
 #[derive(Debug)]
@@ -56,11 +56,11 @@ impl Vcq {
     /// # Errors
     /// `INVALID_TNI_ID`, `FULL`.
     pub fn create(api: Api, tni: Tni, flags: VcqFlags) -> Result<Vcq, UtofuError> {
-        let hdl = api.ask("utofu_create_vcq", |hdl| {
+        let hdl = api.call_with_out("utofu_create_vcq", |hdl| {
             // SAFETY: hdl is a valid place for the result.
             unsafe { (api.utofu_create_vcq)(tni, flags.0, hdl) }
         })?;
-        Vcq::own(Core { api, hdl }, tni)
+        Vcq::from_handle(Core { api, hdl }, tni)
     }
 
     /// Creates the VCQ with this component id; other ranks can compute its [`VcqId`].
@@ -74,21 +74,21 @@ impl Vcq {
         cmp_id: u16,
         flags: VcqFlags,
     ) -> Result<Vcq, UtofuError> {
-        let hdl = api.ask("utofu_create_vcq_with_cmp_id", |hdl| {
+        let hdl = api.call_with_out("utofu_create_vcq_with_cmp_id", |hdl| {
             // SAFETY: hdl is a valid place for the result.
             unsafe { (api.utofu_create_vcq_with_cmp_id)(tni, cmp_id, flags.0, hdl) }
         })?;
-        Vcq::own(Core { api, hdl }, tni)
+        Vcq::from_handle(Core { api, hdl }, tni)
     }
 
-    fn own(core: Core, tni: Tni) -> Result<Vcq, UtofuError> {
+    fn from_handle(core: Core, tni: Tni) -> Result<Vcq, UtofuError> {
         let api = core.api;
-        let raw = api.ask("utofu_query_vcq_id", |raw| {
+        let raw = api.call_with_out("utofu_query_vcq_id", |raw| {
             // SAFETY: the handle is live and raw is a valid place for the result.
             unsafe { (api.utofu_query_vcq_id)(core.hdl, raw) }
         })?;
         let caps = api.onesided_caps(tni)?;
-        let words = MOST_TOGETHER * caps.max_toq_desc_size.div_ceil(8);
+        let words = MAX_BATCH * caps.max_toq_desc_size.div_ceil(8);
         Ok(Vcq {
             descriptors: vec![0; words].into(),
             id: VcqId::from_raw(&api, raw)?,
@@ -130,7 +130,7 @@ impl Vcq {
     pub fn unread_tcq(&mut self) -> Result<usize, UtofuError> {
         let Core { api, hdl } = &*self.core;
         // SAFETY: the handle is live and n is a valid place for the result.
-        api.ask("utofu_query_num_unread_tcq", |n| unsafe {
+        api.call_with_out("utofu_query_num_unread_tcq", |n| unsafe {
             (api.utofu_query_num_unread_tcq)(*hdl, n)
         })
     }

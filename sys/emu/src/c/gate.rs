@@ -1,6 +1,6 @@
 //! Barrier gates.
 
-use super::vcq::{maybe, maybe_tni};
+use super::vcq::{store_optional, store_optional_tni};
 use super::{call, load, not_null};
 use crate::gates::gate;
 use crate::gates::reduce::{Kind, MAX_DOUBLES, MAX_INTEGERS, Packet};
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn utofu_query_vbg_info(
         let place = GatePlace::of(vbg_id)?;
         // SAFETY: null is skipped; a pointer that is not null is valid by the caller's promise.
         unsafe {
-            maybe_tni(place.tni, coords, tni_id)?;
-            maybe(bg_id, u16::from(place.gate))?;
-            maybe(extra_val, 0)
+            store_optional_tni(place.tni, coords, tni_id)?;
+            store_optional(bg_id, u16::from(place.gate))?;
+            store_optional(extra_val, 0)
         }
     })
 }

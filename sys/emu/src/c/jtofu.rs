@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU32;
 use utofu_sys::*;
 
 /// Runs the body of a jTofu function and translates uTofu's return codes into jTofu's.
-fn answer(body: impl FnOnce() -> Result<()>) -> c_int {
+fn jtofu_call(body: impl FnOnce() -> Result<()>) -> c_int {
     match call(body) {
         UTOFU_SUCCESS => JTOFU_SUCCESS,
         UTOFU_ERR_INVALID_POINTER => JTOFU_ERR_INVALID_POINTER,
@@ -29,7 +29,7 @@ fn answer(body: impl FnOnce() -> Result<()>) -> c_int {
 /// Calls of `jtofu_initialize` in this process minus calls of `jtofu_finalize`.
 static INITIALISED: AtomicU32 = AtomicU32::new(0);
 
-fn ranked(rank: jtofu_rank_t) -> Result<Context> {
+fn context_of_rank(rank: jtofu_rank_t) -> Result<Context> {
     let me = current()?;
     if (rank as usize) < me.job.size() {
         return Ok(me);
@@ -44,8 +44,8 @@ pub unsafe extern "C" fn jtofu_initialize(
     rank: jtofu_rank_t,
     _mapinfo: *const c_void,
 ) -> c_int {
-    answer(|| {
-        let me = ranked(rank)?;
+    jtofu_call(|| {
+        let me = context_of_rank(rank)?;
         if me.rank == rank as usize {
             // Relaxed: a counter that orders no other memory access.
             INITIALISED.fetch_add(1, Ordering::Relaxed);
@@ -70,12 +70,12 @@ fn one_job() -> Result<()> {
 
 /// Would announce another job; always NOT_IMPLEMENTED.
 pub unsafe extern "C" fn jtofu_add_job(_job_id: jtofu_job_id_t, _mapinfo: *const c_void) -> c_int {
-    answer(one_job)
+    jtofu_call(one_job)
 }
 
 /// Would remove an added job; always NOT_IMPLEMENTED.
 pub unsafe extern "C" fn jtofu_delete_job(_job_id: jtofu_job_id_t) -> c_int {
-    answer(one_job)
+    jtofu_call(one_job)
 }
 
 /// First word of a map of a job. This device never reads maps; programs only pass them on.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn jtofu_create_mapinfo_by_envvars(
     mapinfo_size: *mut usize,
     num_proc: *mut c_uint,
 ) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         not_null(mapinfo, "mapinfo")?;
         not_null(mapinfo_size, "mapinfo_size")?;
         not_null(num_proc, "num_proc")?;
@@ -119,8 +119,8 @@ pub unsafe extern "C" fn jtofu_query_phys_coords(
     rank: jtofu_rank_t,
     coords: *mut jtofu_phys_coords,
 ) -> c_int {
-    answer(|| {
-        let a = ranked(rank)?.job.coords_of(rank as usize);
+    jtofu_call(|| {
+        let a = context_of_rank(rank)?.job.coords_of(rank as usize);
         // SAFETY: the caller's promise.
         unsafe { store(coords, jtofu_phys_coords { a }, "coords") }
     })
@@ -132,8 +132,8 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
     rank: jtofu_rank_t,
     coords: *mut jtofu_log_coords,
 ) -> c_int {
-    answer(|| {
-        let job = ranked(rank)?.job;
+    jtofu_call(|| {
+        let job = context_of_rank(rank)?.job;
         let a = job.placement.logical(job.node_of(rank as usize));
         // SAFETY: the caller's promise.
         unsafe { store(coords, jtofu_log_coords { a }, "coords") }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
 
 /// Writes the sizes of the job in Tofu coordinates. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         // A coordinate is a byte: a size of 256 is reported as 255.
         let a = current()?.job.placement.extent.map(|n| n.min(255) as u8);
         // SAFETY: the caller's promise.
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> 
 
 /// Writes the logical sizes of the job. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_log_size(size: *mut jtofu_log_coords) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         let a = current()?.job.placement.shape;
         // SAFETY: the caller's promise.
         unsafe { store(size, jtofu_log_coords { a }, "size") }
@@ -168,12 +168,12 @@ pub unsafe extern "C" fn jtofu_query_sys_size(size: *mut jtofu_phys_coords) -> c
 /// Writes which axes of the system are rings: x, y, z and b. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_sys_torus(torus: *mut jtofu_phys_coords) -> c_int {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { store(torus, jtofu_phys_coords { a: [1, 1, 1, 0, 1, 0] }, "torus") })
+    jtofu_call(|| unsafe { store(torus, jtofu_phys_coords { a: [1, 1, 1, 0, 1, 0] }, "torus") })
 }
 
 /// Writes the least coordinates of the job. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         let me = current()?;
         let least = |i: usize| me.job.nodes().iter().map(|c| c[i]).min().unwrap_or(0);
         let a = std::array::from_fn(least);
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) 
 /// Returns the largest number of ranks on one node, or a negative code if there is no job.
 pub unsafe extern "C" fn jtofu_query_max_proc_per_node() -> c_int {
     let mut most = 0;
-    let code = answer(|| {
+    let code = jtofu_call(|| {
         most = current()?.job.placement.most_per_node as c_int;
         Ok(())
     });
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_phys_coords(
     ranks_out: *mut jtofu_rank_t,
     num_ranks: *mut usize,
 ) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         // SAFETY: the caller's promise; every member of the union is six bytes.
         let a = unsafe { load(coords, "coords")?.a };
         let me = current()?;
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_log_coords(
     ranks_out: *mut jtofu_rank_t,
     num_ranks: *mut usize,
 ) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         // SAFETY: the caller's promise; every member of the union is three numbers.
         let c = unsafe { load(coords, "coords")?.a };
         let me = current()?;
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
     paths: *mut jtofu_path_coords,
     num_paths: *mut usize,
 ) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         // SAFETY: the caller's promise; every member of the union is six bytes.
         let c = unsafe { load(coords, "coords")?.a };
         node_of(c)?;
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_hops(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,
 ) -> c_int {
-    answer(|| {
+    jtofu_call(|| {
         // SAFETY: the caller's promise; every member of the union is six bytes.
         let c = unsafe { load(coords, "coords")?.a };
         node_of(c)?;

@@ -3,11 +3,11 @@
 use super::{call, not_null, store};
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{self, VcqPlace};
-use crate::operations::checked::not_in_use;
+use crate::operations::checked::check_deregister;
 use crate::queues::slots;
 use crate::queues::vcq::Vcq;
 use crate::shared::registrations::Range;
-use crate::timing::spend;
+use crate::timing::busy_wait;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use utofu_sys::*;
 
@@ -17,7 +17,7 @@ fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
         size: size as u64,
         owner: vcq.context.rank as u32,
         flags: (flags & UTOFU_REG_MEM_FLAG_READ_ONLY) as u32,
-        born: vcq.context.job.n_unmapped(),
+        unmap_epoch: vcq.context.job.unmap_epoch(),
     }
 }
 
@@ -25,7 +25,7 @@ fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
 ///
 /// # Safety
 /// As [`utofu_reg_mem()`].
-unsafe fn registered(
+unsafe fn register_with(
     vcq_hdl: utofu_vcq_hdl_t,
     stadd: *mut utofu_stadd_t,
     register: impl FnOnce(&Vcq) -> Result<utofu_stadd_t>,
@@ -34,8 +34,8 @@ unsafe fn registered(
         not_null(stadd, "stadd")?;
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
-        spend(vcq.context.job.model.reg_ns);
-        if vcq.context.job.refuses(vcq.context.rank) {
+        busy_wait(vcq.context.job.model.reg_ns);
+        if vcq.context.job.refuses_registration(vcq.context.rank) {
             return fail(UTOFU_ERR_FULL, "the owner of the job refuses this registration");
         }
         let made = register(vcq)?;
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn utofu_reg_mem(
     let register =
         |vcq: &Vcq| vcq.table().register(range(vcq, addr, size, flags), vcq.context.job.page);
     // SAFETY: the caller's promise.
-    unsafe { registered(vcq_hdl, stadd, register) }
+    unsafe { register_with(vcq_hdl, stadd, register) }
 }
 
 /// Registers memory under a STag of the caller's choice. Errors: INVALID_VCQ_HDL, INVALID_POINTER, INVALID_STAG.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn utofu_reg_mem_with_stag(
         Ok(name)
     };
     // SAFETY: the caller's promise.
-    unsafe { registered(vcq_hdl, stadd, register) }
+    unsafe { register_with(vcq_hdl, stadd, register) }
 }
 
 /// Writes the STADD of memory that the owner of a VCQ registers under a STag. Errors: INVALID_VCQ_ID, INVALID_STAG,
@@ -106,12 +106,12 @@ pub unsafe extern "C" fn utofu_dereg_mem(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         let job = &vcq.context.job;
-        spend(job.model.dereg_ns);
+        busy_wait(job.model.dereg_ns);
         if let Some(device) = &job.device
             && job.model.checked
             && vcq.table().is_last(stadd)
         {
-            not_in_use(device, vcq, stadd);
+            check_deregister(device, vcq, stadd);
         }
         vcq.table().deregister(stadd, &|| job.is_holding())
     })

@@ -47,7 +47,7 @@ pub unsafe extern "C" fn utofu_poll_mrq(
         let vcq = unsafe { slots::get(vcq_hdl)? };
         // SAFETY: as above.
         let polled = unsafe { vcq.poll_mrq() };
-        vcq.context.job.polled(polled.is_some());
+        vcq.context.job.count_poll(polled.is_some());
         let n = polled.ok_or(Code(UTOFU_ERR_NOT_FOUND))?;
         let (kind, edata, code) = unpack_meta(n.meta);
         let out = utofu_mrq_notice {

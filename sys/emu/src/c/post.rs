@@ -15,7 +15,7 @@ use crate::queues::{atomic_op::Update, slots, vcq::Vcq};
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
-/// Defines the two functions of each operation from its parameters and an expression that makes the [`Blocks`].
+/// Defines the two functions of each operation from its parameters and an expression that makes the [`StridedOp`].
 macro_rules! operations {
     ($(#[doc = $doc:literal] $post:ident, $prepare:ident
        ($($arg:ident: $ty:ty),+) $blocks:expr;)+) => {$(
@@ -58,7 +58,7 @@ macro_rules! transfers {
             $post, $prepare
             (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize,
              $($stride: usize, $blocks: usize,)? edata: u64, flags: c_ulong $(, $mtu: usize, $gap: usize)?)
-            on(rmt_vcq_id, $action(lcl_stadd, length)?, rmt_stadd, edata, flags)
+            op_to(rmt_vcq_id, $action(lcl_stadd, length)?, rmt_stadd, edata, flags)
                 $(?.gap($mtu, $gap))? $(?.stride($stride, $blocks))?;
         )+}
     };
@@ -87,37 +87,37 @@ operations! {
     /// Put of at most 32 bytes, which the descriptor carries; `lcl_data` may be changed after the call.
     utofu_put_piggyback, utofu_prepare_put_piggyback
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: *mut c_void, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, piggyback(lcl_data, length)?, rmt_stadd, edata, flags);
+    op_to(rmt_vcq_id, piggyback(lcl_data, length)?, rmt_stadd, edata, flags);
 
     /// Put of the low `length` bytes (at most 8) of a value.
     utofu_put_piggyback8, utofu_prepare_put_piggyback8
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: u64, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, piggyback8(lcl_data, length)?, rmt_stadd, edata, flags);
+    op_to(rmt_vcq_id, piggyback8(lcl_data, length)?, rmt_stadd, edata, flags);
 
     /// Atomic operation on 4 bytes of the target.
     utofu_armw4, utofu_prepare_armw4
     (rmt_vcq_id: utofu_vcq_id_t, armw_op: utofu_armw_op, op_value: u32, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, armw(4, armw_op, op_value.into())?, rmt_stadd, edata, flags);
+    op_to(rmt_vcq_id, armw(4, armw_op, op_value.into())?, rmt_stadd, edata, flags);
 
     /// Atomic operation on 8 bytes of the target.
     utofu_armw8, utofu_prepare_armw8
     (rmt_vcq_id: utofu_vcq_id_t, armw_op: utofu_armw_op, op_value: u64, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, armw(8, armw_op, op_value)?, rmt_stadd, edata, flags);
+    op_to(rmt_vcq_id, armw(8, armw_op, op_value)?, rmt_stadd, edata, flags);
 
     /// Stores `new_value` in 4 bytes of the target if they hold `old_value`.
     utofu_cswap4, utofu_prepare_cswap4
     (rmt_vcq_id: utofu_vcq_id_t, old_value: u32, new_value: u32, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, cswap(4, old_value.into(), new_value.into()), rmt_stadd, edata, flags);
+    op_to(rmt_vcq_id, cswap(4, old_value.into(), new_value.into()), rmt_stadd, edata, flags);
 
     /// Stores `new_value` in 8 bytes of the target if they hold `old_value`.
     utofu_cswap8, utofu_prepare_cswap8
     (rmt_vcq_id: utofu_vcq_id_t, old_value: u64, new_value: u64, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, cswap(8, old_value, new_value), rmt_stadd, edata, flags);
+    op_to(rmt_vcq_id, cswap(8, old_value, new_value), rmt_stadd, edata, flags);
 
     /// Occupies an entry of the queue and does nothing else.
     utofu_nop, utofu_prepare_nop
     (flags: c_ulong)
-    on(0, Action::Nop, 0, 0, flags);
+    op_to(0, Action::Nop, 0, 0, flags);
 }
 
 /// Posts prepared descriptors: all of them, or none with BUSY. The completion of each carries `cbdata`. Errors:
@@ -141,12 +141,12 @@ pub unsafe extern "C" fn utofu_post_toq(
         // SAFETY: `desc_size` bytes that no thread writes meanwhile, by the caller's promise.
         let entries = unsafe { std::slice::from_raw_parts(desc.cast(), desc_size / ENTRY) };
         // All descriptors are checked before the first is posted.
-        each(entries, |op| startable(vcq, op))?;
+        for_each_op(entries, |op| check_startable(vcq, op))?;
         // SAFETY: the caller's promise.
         unsafe {
             vcq.send(|sender| {
                 vcq.room_for(sender, entries.len())?;
-                each(entries, |op| {
+                for_each_op(entries, |op| {
                     post::post(vcq, sender, op, cbdata as usize);
                     Ok(())
                 })
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn utofu_post_toq(
 
 /// Decodes descriptors one by one and calls `f` for each.
 #[inline]
-fn each(mut entries: &[Entry], mut f: impl FnMut(&Op) -> Result<()>) -> Result<()> {
+fn for_each_op(mut entries: &[Entry], mut f: impl FnMut(&Op) -> Result<()>) -> Result<()> {
     while !entries.is_empty() {
         let op = Op::unpack(entries)?;
         f(&op)?;
@@ -167,15 +167,15 @@ fn each(mut entries: &[Entry], mut f: impl FnMut(&Op) -> Result<()>) -> Result<(
 }
 
 /// One operation, or several whose addresses on both sides advance by a stride.
-struct Blocks {
+struct StridedOp {
     op: Op,
     stride: u64,
     left: usize,
 }
 
-impl Blocks {
+impl StridedOp {
     /// The blocks of a strided operation.
-    fn stride(mut self, stride: usize, count: usize) -> Result<Blocks> {
+    fn stride(mut self, stride: usize, count: usize) -> Result<StridedOp> {
         if count == 0 {
             return fail(UTOFU_ERR_INVALID_NUMBER, "num_blocks 0: must be at least 1");
         }
@@ -185,7 +185,7 @@ impl Blocks {
     }
 
     /// Checks the packet size and the gap, both of which have no effect here.
-    fn gap(self, mtu: usize, gap: usize) -> Result<Blocks> {
+    fn gap(self, mtu: usize, gap: usize) -> Result<StridedOp> {
         if mtu > MAX_MTU || gap > MAX_GAP {
             return fail(
                 UTOFU_ERR_INVALID_ARG,
@@ -205,7 +205,7 @@ impl Blocks {
     unsafe fn post(mut self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(handle)? };
-        startable(vcq, &self.op)?;
+        check_startable(vcq, &self.op)?;
         // SAFETY: the caller's promise.
         unsafe {
             vcq.send(|sender| {
@@ -281,20 +281,20 @@ impl Blocks {
 
 /// Refuses operations that this device would never start, or not in time.
 #[inline]
-fn startable(vcq: &Vcq, op: &Op) -> Result<()> {
+fn check_startable(vcq: &Vcq, op: &Op) -> Result<()> {
     let is_delayed = op.has(UTOFU_ONESIDED_FLAG_DELAY_START);
-    if vcq.is_session || is_delayed { startable_by_others(vcq) } else { Ok(()) }
+    if vcq.is_session || is_delayed { check_session_start(vcq) } else { Ok(()) }
 }
 
 #[cold]
-fn startable_by_others(vcq: &Vcq) -> Result<()> {
+fn check_session_start(vcq: &Vcq) -> Result<()> {
     if !vcq.is_session {
         return fail(
             UTOFU_ERR_NOT_SUPPORTED,
             "nothing would start it: post to a VCQ with SESSION_MODE, or without DELAY_START",
         );
     }
-    if vcq.context.job.model.takes_time() {
+    if vcq.context.job.model.has_latency() {
         return fail(
             UTOFU_ERR_NOT_SUPPORTED,
             "the emulator runs no sessions where operations take time (HOPBINE_EMU_*_NS, _MBPS)",
@@ -305,18 +305,18 @@ fn startable_by_others(vcq: &Vcq) -> Result<()> {
 
 /// One operation on a VCQ.
 #[inline]
-fn on(
+fn op_to(
     vcq: utofu_vcq_id_t,
     action: Action,
     rmt: utofu_stadd_t,
     edata: u64,
     flags: c_ulong,
-) -> Result<Blocks> {
+) -> Result<StridedOp> {
     let Ok(edata) = u8::try_from(edata) else {
         return fail(UTOFU_ERR_INVALID_EDATA, format!("edata {edata}: must be below 256"));
     };
     let steps = Op::steps_in(flags);
-    Ok(Blocks {
+    Ok(StridedOp {
         op: Op { action, vcq, rmt, edata, flags: flags as u16, steps },
         stride: 0,
         left: 1,

@@ -12,12 +12,12 @@ use std::ops::Range;
 use utofu_sys::*;
 
 /// A record that the library owns and that callers may read at any time.
-struct Own<T>(T);
+struct StaticCaps<T>(T);
 
 // SAFETY: only ever read, by this module and (by the interface's rules) by callers.
-unsafe impl<T> Sync for Own<T> {}
+unsafe impl<T> Sync for StaticCaps<T> {}
 
-static ONESIDED: Own<utofu_onesided_caps> = Own(utofu_onesided_caps {
+static ONESIDED: StaticCaps<utofu_onesided_caps> = StaticCaps(utofu_onesided_caps {
     flags: UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE | UTOFU_ONESIDED_CAP_FLAG_ARMW,
     armw_ops: UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP
         | UTOFU_ONESIDED_CAP_ARMW_OP_SWAP
@@ -37,7 +37,7 @@ static ONESIDED: Own<utofu_onesided_caps> = Own(utofu_onesided_caps {
     max_gap: MAX_GAP,
 });
 
-static BARRIER: Own<utofu_barrier_caps> = Own(utofu_barrier_caps {
+static BARRIER: StaticCaps<utofu_barrier_caps> = StaticCaps(utofu_barrier_caps {
     flags: 0,
     reduce_ops: UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER
         | UTOFU_BARRIER_CAP_REDUCE_OP_BAND

@@ -1,7 +1,7 @@
 //! Creating VCQs; their ids and paths.
 
 use super::{call, load, not_null, store};
-use crate::job::current::{current, known};
+use crate::job::current::{current, try_current};
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{self, CMP_IDS, Coords, TniPlace, VcqPlace, coords_ok};
 use crate::limits::{CQS, FIRST_EXTRA, TNIS};
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let place = VcqPlace::of(id)?;
         let new = if path_coords.is_null() {
             // A thread that is not a rank may call this function as well: the id then stays as it is.
-            let elsewhere = known().is_some_and(|me| {
+            let elsewhere = try_current().is_some_and(|me| {
                 let node = me.job.placement.node_at(place.tni.coords);
                 node.is_some_and(|n| n != me.job.node_of(me.rank))
             });
@@ -149,9 +149,9 @@ pub unsafe extern "C" fn utofu_query_vcq_info(
         let place = VcqPlace::of(vcq_id)?;
         // SAFETY: null is skipped; a pointer that is not null is valid by the caller's promise.
         unsafe {
-            maybe_tni(place.tni, coords, tni_id)?;
-            maybe(cq_id, u16::from(place.cq))?;
-            maybe(extra_val, u16::from(place.extra))
+            store_optional_tni(place.tni, coords, tni_id)?;
+            store_optional(cq_id, u16::from(place.cq))?;
+            store_optional(extra_val, u16::from(place.extra))
         }
     })
 }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn utofu_query_vcq_info(
 ///
 /// # Safety
 /// As [`store`].
-pub(super) unsafe fn maybe<T>(to: *mut T, value: T) -> Result<()> {
+pub(super) unsafe fn store_optional<T>(to: *mut T, value: T) -> Result<()> {
     if to.is_null() {
         return Ok(());
     }
@@ -172,15 +172,15 @@ pub(super) unsafe fn maybe<T>(to: *mut T, value: T) -> Result<()> {
 ///
 /// # Safety
 /// As [`maybe`].
-pub(super) unsafe fn maybe_tni(
+pub(super) unsafe fn store_optional_tni(
     at: TniPlace,
     coords: *mut u8,
     id: *mut utofu_tni_id_t,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        maybe(coords.cast(), at.coords)?;
-        maybe(id, u16::from(at.number))
+        store_optional(coords.cast(), at.coords)?;
+        store_optional(id, u16::from(at.number))
     }
 }
 

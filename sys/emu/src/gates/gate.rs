@@ -2,9 +2,9 @@
 
 use crate::gates::late;
 use crate::gates::reduce::{Kind, Packet};
-use crate::gates::table::{GATES, GateTable, Parcel, START_GATES, find};
+use crate::gates::table::{GATES, GateTable, RoutedPacket, START_GATES, find};
 use crate::job::core::Job;
-use crate::job::current::{Context, by_serial};
+use crate::job::current::{Context, job_by_serial};
 use crate::limits::error::{Code, Result, fail};
 use crate::limits::ids::{ABC, GatePlace, TniPlace};
 use crate::sync::Ordering;
@@ -16,9 +16,9 @@ fn invalid<T>(id: utofu_vbg_id_t, why: &str) -> Result<T> {
 }
 
 /// Returns the job and the place of an allocated gate of the calling process.
-fn own(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
+fn own_gate(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     let place = GatePlace::of(id)?;
-    let Some(job) = by_serial(place.serial) else {
+    let Some(job) = job_by_serial(place.serial) else {
         return invalid(id, "belongs to no job of this process");
     };
     match find(&job, place) {
@@ -32,12 +32,12 @@ fn own(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
 
 /// Delivers packets of rank `from`, and the packets that result, until none is left; in the late mode the device
 /// delivers them.
-fn carry(job: &Arc<Job>, from: usize, parcels: &mut Vec<Parcel>) {
-    if late::post(job, from, parcels) {
+fn deliver_all(job: &Arc<Job>, from: usize, outgoing: &mut Vec<RoutedPacket>) {
+    if late::post(job, from, outgoing) {
         return;
     }
-    while let Some(parcel) = parcels.pop() {
-        parcel.arrive(job, parcels);
+    while let Some(routed) = outgoing.pop() {
+        routed.deliver(job, outgoing);
     }
 }
 
@@ -82,10 +82,10 @@ pub(crate) fn free(ids: &[utofu_vbg_id_t]) -> Result<()> {
         return fail(UTOFU_ERR_INVALID_NUMBER, "0 gates: must be at least 1");
     }
     for id in ids {
-        own(*id)?;
+        own_gate(*id)?;
     }
     for id in ids {
-        let (job, place) = own(*id)?;
+        let (job, place) = own_gate(*id)?;
         if let Some(gate) = find(&job, place) {
             gate.alive.store(0, Ordering::Release);
         }
@@ -99,7 +99,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
         return fail(UTOFU_ERR_INVALID_NUMBER, "0 settings: must be at least 1");
     }
     for s in settings {
-        own(s.vbg_id)?;
+        own_gate(s.vbg_id)?;
         let others = [s.src_lcl_vbg_id, s.src_rmt_vbg_id, s.dst_lcl_vbg_id, s.dst_rmt_vbg_id];
         for id in others.into_iter().filter(|id| *id != UTOFU_VBG_ID_NULL) {
             GatePlace::of(id)?;
@@ -114,11 +114,11 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
         }
     }
     for s in settings {
-        let (job, place) = own(s.vbg_id)?;
+        let (job, place) = own_gate(s.vbg_id)?;
         let Some(gate) = find(&job, place) else {
             return invalid(s.vbg_id, "was freed meanwhile");
         };
-        let mut parcels = Vec::new();
+        let mut outgoing = Vec::new();
         gate.with(|state| {
             if state.connected != 0 {
                 gate.reset(state);
@@ -127,16 +127,16 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             state.sources = [s.src_lcl_vbg_id, s.src_rmt_vbg_id];
             state.destinations = [s.dst_lcl_vbg_id, s.dst_rmt_vbg_id];
             let start_gate = usize::from(place.gate) < START_GATES;
-            gate.fire(state, start_gate, &mut parcels);
+            gate.fire(state, start_gate, &mut outgoing);
         });
-        carry(&job, gate.owner(), &mut parcels);
+        deliver_all(&job, gate.owner(), &mut outgoing);
     }
     Ok(())
 }
 
 /// Returns the job and the place of a start gate of the calling process.
-fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
-    let (job, place) = own(id)?;
+fn own_start_gate(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
+    let (job, place) = own_gate(id)?;
     if usize::from(place.gate) >= START_GATES {
         return invalid(id, "is a relay gate: operations start at the first gate of an allocation");
     }
@@ -145,17 +145,17 @@ fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
 
 thread_local! {
     /// Packets that a start of this thread has under way; empty between starts.
-    static PARCELS: std::cell::Cell<Vec<Parcel>> = const { std::cell::Cell::new(Vec::new()) };
+    static OUTGOING: std::cell::Cell<Vec<RoutedPacket>> = const { std::cell::Cell::new(Vec::new()) };
 }
 
 /// Starts an operation. BUSY until the gate's last operation has been polled to its end.
 pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
-    let (job, place) = starter(id)?;
+    let (job, place) = own_start_gate(id)?;
     let Some(gate) = find(&job, place) else {
         return invalid(id, "was freed meanwhile");
     };
     // The vector keeps its capacity, so that an operation allocates nothing.
-    let mut parcels = PARCELS.take();
+    let mut outgoing = OUTGOING.take();
     let started = gate.with(|state| {
         if state.connected == 0 {
             return invalid(id, "is not connected: call utofu_set_vbg first");
@@ -166,17 +166,17 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
         }
         gate.starts.store(number + 1, Ordering::Relaxed);
         state.started = packet;
-        state.send(number, packet, &mut parcels);
+        state.send(number, packet, &mut outgoing);
         Ok(())
     });
-    carry(&job, gate.owner(), &mut parcels);
-    PARCELS.set(parcels);
+    deliver_all(&job, gate.owner(), &mut outgoing);
+    OUTGOING.set(outgoing);
     started
 }
 
 /// Returns the result of an operation of this kind. NOT_COMPLETED while it runs, BUSY if none runs.
 pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
-    let (job, place) = starter(id)?;
+    let (job, place) = own_start_gate(id)?;
     let Some(gate) = find(&job, place) else {
         return invalid(id, "was freed meanwhile");
     };
@@ -186,7 +186,7 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
     }
     // Acquire pairs with the Release in fire.
     let is_over = gate.ends.load(Ordering::Acquire) != polled;
-    job.polled(is_over);
+    job.count_poll(is_over);
     if !is_over {
         return Err(Code(UTOFU_ERR_NOT_COMPLETED));
     }

@@ -65,7 +65,7 @@ pub(crate) struct State {
     pub(crate) destinations: [utofu_vbg_id_t; 2],
     /// Packets passed on, each after all sources had delivered theirs.
     fired: u64,
-    waiting: [[Waiting; DEPTH]; 2],
+    waiting: [[GateSlot; DEPTH]; 2],
     /// Start gates: the result of the last operation, and the packet with which this rank started its last one.
     pub(crate) result: Packet,
     pub(crate) started: Packet,
@@ -74,14 +74,14 @@ pub(crate) struct State {
 /// A packet at a gate.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Waiting {
+struct GateSlot {
     /// Number of the packet's operation plus one; 0 for an empty slot.
     number: u64,
     packet: Packet,
 }
 
 /// A packet under way to a gate.
-pub(crate) struct Parcel {
+pub(crate) struct RoutedPacket {
     to: utofu_vbg_id_t,
     /// 0 if the packet comes from the gate's local source, 1 if from the remote one.
     port: usize,
@@ -111,7 +111,7 @@ impl Gate {
     }
 
     /// Passes complete packets on to the destinations; a start gate ends its operation instead.
-    pub(crate) fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<Parcel>) {
+    pub(crate) fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<RoutedPacket>) {
         while let Some(packet) = state.complete() {
             let number = state.fired;
             state.fired += 1;
@@ -150,10 +150,10 @@ impl State {
         all
     }
 
-    pub(crate) fn send(&self, number: u64, packet: Packet, out: &mut Vec<Parcel>) {
+    pub(crate) fn send(&self, number: u64, packet: Packet, out: &mut Vec<RoutedPacket>) {
         for (port, &to) in self.destinations.iter().enumerate() {
             if to != UTOFU_VBG_ID_NULL {
-                out.push(Parcel { to, port, number, packet });
+                out.push(RoutedPacket { to, port, number, packet });
             }
         }
     }
@@ -179,31 +179,32 @@ pub(crate) fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
     let record = &job.node(node).tnis[usize::from(tni)];
     // Acquire pairs with the Release in Job::lazy.
     let off = record.gates.load(Ordering::Acquire);
-    (off != 0).then(|| job.arena.at(crate::shared::arena::Off::new(off)))
+    (off != 0).then(|| job.arena.at(crate::shared::arena::Offset::new(off)))
 }
 
-impl Parcel {
+impl RoutedPacket {
     /// Returns the destination gate, and whether it is a start gate.
     fn gate<'a>(&self, job: &'a Job) -> Option<(&'a Gate, bool)> {
         let place = GatePlace::of(self.to).ok()?;
         let gate = find(job, place)?;
-        (!job.is_lost(gate.owner() as u32)).then_some((gate, usize::from(place.gate) < START_GATES))
+        (!job.is_failed(gate.owner() as u32))
+            .then_some((gate, usize::from(place.gate) < START_GATES))
     }
 
     /// Returns the rank whose start gate is the destination.
-    pub(crate) fn concerns(&self, job: &Job) -> Option<usize> {
+    pub(crate) fn target_rank(&self, job: &Job) -> Option<usize> {
         self.gate(job).and_then(|(gate, starts)| starts.then(|| gate.owner()))
     }
 
     /// Delivers the packet to its gate and returns the gate's owner. Packets that the gate passes on are added to
-    /// `parcels`.
-    pub(crate) fn arrive(self, job: &Job, parcels: &mut Vec<Parcel>) -> Option<usize> {
+    /// `outgoing`.
+    pub(crate) fn deliver(self, job: &Job, outgoing: &mut Vec<RoutedPacket>) -> Option<usize> {
         // As on the real machine, a packet to a gate that does not exist is lost.
         let (gate, starts) = self.gate(job)?;
         gate.with(|state| {
             state.waiting[self.port][self.number as usize % DEPTH] =
-                Waiting { number: self.number + 1, packet: self.packet };
-            gate.fire(state, starts, parcels);
+                GateSlot { number: self.number + 1, packet: self.packet };
+            gate.fire(state, starts, outgoing);
         });
         Some(gate.owner())
     }

@@ -9,8 +9,8 @@ use crate::limits::coords;
 use crate::limits::error::{JobError, Result, fail};
 use crate::limits::ids::{Coords, VcqPlace, node_key};
 use crate::mrq::{Chunk, Chunks};
-use crate::shared::arena::{Arena, Found, Off, Shared};
-use crate::shared::copy::Space;
+use crate::shared::arena::{Arena, ArenaRef, Offset, Shared};
+use crate::shared::copy::AddressSpace;
 use crate::shared::registrations::StagTable;
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{self, Calendar};
@@ -91,7 +91,7 @@ impl Job {
         let nodes = coords::of_shape(shape)?;
         let ranks: Vec<Coords> =
             nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
-        Job::of_threads(Placement::new(&ranks, Some(coords::three(shape)?))?, model, None)
+        Job::of_threads(Placement::new(&ranks, Some(coords::to_3d(shape)?))?, model, None)
     }
 
     /// Returns Tofu coordinates for a logical torus, x running fastest: one entry per node, all different. Even first
@@ -140,8 +140,8 @@ impl Job {
         stepping: Option<Stepping>,
     ) -> std::result::Result<Job, JobError> {
         let layout = ArenaLayout::of(&placement);
-        let header = arena.at::<Header>(Off::new(0));
-        header.heap.start(layout.heap, layout.len);
+        let header = arena.at::<Header>(Offset::new(0));
+        header.heap.init(layout.heap, layout.len);
         let page = rustix::param::page_size() as u64;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let is_crowded = stepping.is_none() && placement.node_of.len() > processors;
@@ -185,7 +185,7 @@ impl Job {
     /// Counts a poll. After [`MISSES_PER_YIELD`] consecutive polls without success the thread yields its processor: a
     /// waiting program polls in an endless loop, perhaps for a rank that has no processor.
     #[inline]
-    pub(crate) fn polled(&self, found: bool) {
+    pub(crate) fn count_poll(&self, found: bool) {
         if !self.is_crowded {
             return;
         }
@@ -216,7 +216,7 @@ impl Job {
     }
 
     pub(crate) fn header(&self) -> &Header {
-        self.arena.at(Off::new(0))
+        self.arena.at(Offset::new(0))
     }
 
     pub(crate) fn rank_record(&self, rank: usize) -> &RankRecord {
@@ -251,7 +251,7 @@ impl Job {
         &self,
         id: utofu_vcq_id_t,
         place: VcqPlace,
-    ) -> Option<(Found<VcqBlock>, Found<StagTable>)> {
+    ) -> Option<(ArenaRef<VcqBlock>, ArenaRef<StagTable>)> {
         let (_, tni) = self.tni_of(id, place)?;
         let (block, table) = tni.cqs[usize::from(place.cq)].vcq(place.index())?;
         Some((self.arena.at(block).into(), self.arena.at(table).into()))
@@ -259,10 +259,10 @@ impl Job {
 
     /// Returns how the calling process reaches a rank's memory.
     #[inline]
-    pub(crate) fn space_of(&self, rank: u32) -> Space {
+    pub(crate) fn address_space(&self, rank: u32) -> AddressSpace {
         match self.processes.get(rank as usize) {
-            Some(&process) if self.me != Some(rank as usize) => Space::Process(process),
-            _ => Space::Here,
+            Some(&process) if self.me != Some(rank as usize) => AddressSpace::Process(process),
+            _ => AddressSpace::Local,
         }
     }
 
@@ -296,10 +296,10 @@ impl Job {
 
     /// Returns the value whose offset is in `place`; the first call creates it. Callers hold a lock that guards
     /// `place`.
-    pub(crate) fn lazy<T: Shared>(&self, place: &AtomicU64) -> Result<Off<T>> {
+    pub(crate) fn lazy<T: Shared>(&self, place: &AtomicU64) -> Result<Offset<T>> {
         let old = place.load(Ordering::Relaxed);
         if old != 0 {
-            return Ok(Off::new(old));
+            return Ok(Offset::new(old));
         }
         match self.header().heap.create::<T>() {
             Some(off) => {
@@ -333,6 +333,6 @@ impl Chunks for Job {
 
     #[inline]
     fn at(&self, chunk: u64) -> &Chunk {
-        self.arena.at(Off::new(chunk * align_of::<Chunk>() as u64))
+        self.arena.at(Offset::new(chunk * align_of::<Chunk>() as u64))
     }
 }

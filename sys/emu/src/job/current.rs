@@ -20,7 +20,7 @@ pub(crate) struct Context {
 }
 
 thread_local! {
-    static ENTERED: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
+    static CONTEXTS: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The environment's job, or the reason why it cannot be had.
@@ -28,14 +28,14 @@ static ENVIRONMENT: OnceLock<std::result::Result<Context, String>> = OnceLock::n
 
 /// A guard: while it lives, the thread that created it acts as one rank of a job.
 #[must_use = "the thread acts as the rank only as long as this value lives"]
-pub struct Entered {
+pub struct RankGuard {
     /// Not Send: the guard belongs to its thread.
     thread: PhantomData<*const ()>,
 }
 
-impl Drop for Entered {
+impl Drop for RankGuard {
     fn drop(&mut self) {
-        ENTERED.with(|stack| stack.borrow_mut().pop());
+        CONTEXTS.with(|stack| stack.borrow_mut().pop());
     }
 }
 
@@ -44,25 +44,25 @@ impl Job {
     ///
     /// # Panics
     /// If the job has no such rank.
-    pub fn enter(self: &Arc<Self>, rank: usize) -> Entered {
+    pub fn enter(self: &Arc<Self>, rank: usize) -> RankGuard {
         assert!(rank < self.size(), "rank {rank} of a job of {} ranks", self.size());
         let context = Context { job: self.clone(), rank };
-        ENTERED.with(|stack| stack.borrow_mut().push(context));
-        Entered { thread: PhantomData }
+        CONTEXTS.with(|stack| stack.borrow_mut().push(context));
+        RankGuard { thread: PhantomData }
     }
 }
 
 /// Returns the job and the rank that the calling thread acts for; may wait for other ranks.
 pub(crate) fn current() -> Result<Context> {
-    match known() {
+    match try_current() {
         Some(context) => Ok(context),
         None => environment().clone().or_else(|e| fail(UTOFU_ERR_FATAL, e)),
     }
 }
 
 /// As [`current`], but `None` instead of waiting for other ranks.
-pub(crate) fn known() -> Option<Context> {
-    let entered = ENTERED.with(|stack| stack.borrow().last().cloned());
+pub(crate) fn try_current() -> Option<Context> {
+    let entered = CONTEXTS.with(|stack| stack.borrow().last().cloned());
     entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
 }
 
@@ -74,8 +74,8 @@ fn environment() -> &'static std::result::Result<Context, String> {
 }
 
 /// Returns the job of a serial number in a gate id.
-pub(crate) fn by_serial(serial: u16) -> Option<Arc<Job>> {
-    let entered = ENTERED.with(|stack| {
+pub(crate) fn job_by_serial(serial: u16) -> Option<Arc<Job>> {
+    let entered = CONTEXTS.with(|stack| {
         let stack = stack.borrow();
         // Number 0: the caller has constructed the id itself, which then belongs to the caller's job.
         let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);

@@ -1,7 +1,7 @@
 //! The late device of a job: it keeps the operations under way and performs each stage when it is due, on a thread of
 //! its own or when the owner of the job steps it.
 
-use crate::job::stepping::Stepped;
+use crate::job::stepping::StepEvent;
 use crate::shared::registrations::StagTable;
 use crate::timing::host_now;
 use std::collections::BTreeMap;
@@ -9,29 +9,29 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// An operation under way.
-pub(crate) trait Flight: Send {
+pub(crate) trait PendingOp: Send {
     /// Returns the rank that has posted the operation.
     fn rank(&self) -> usize;
 
     /// Returns the next stage, which is due at time `at`, in ns.
-    fn next_stage(&self, at: u64) -> Stepped;
+    fn next_stage(&self, at: u64) -> StepEvent;
 
     /// Performs the next stage. Returns the operation, and the time in ns at which the stage after it is due; `None`
     /// after the last stage.
-    fn go_on(self: Box<Self>) -> Option<(u64, Box<dyn Flight>)>;
+    fn advance(self: Box<Self>) -> Option<(u64, Box<dyn PendingOp>)>;
 
     /// Drops the operation, which leaves no completion and no notice.
-    fn forget(&self);
+    fn retire(&self);
 
     /// Checked mode: returns the write that the operation has still to perform at its target.
-    fn writing(&self) -> Option<&Writing>;
+    fn pending_write(&self) -> Option<&PendingWrite>;
 
     /// Checked mode: returns whether the operation needs the registration of `stadd` in `table`.
     fn needs(&self, table: &StagTable, stadd: u64) -> bool;
 }
 
 /// Checked mode: the data that a put writes, and their destination.
-pub(crate) struct Writing {
+pub(crate) struct PendingWrite {
     /// The rank that has posted the put.
     pub(crate) rank: usize,
     /// Ids of the source's and the target's VCQ.
@@ -51,15 +51,15 @@ pub(crate) struct Writing {
 #[derive(Default)]
 struct Queue {
     /// Keys: the time in ns of an operation's next stage, and the number of its insertion.
-    flights: BTreeMap<(u64, u64), Box<dyn Flight>>,
+    pending: BTreeMap<(u64, u64), Box<dyn PendingOp>>,
     count: u64,
     is_over: bool,
 }
 
 impl Queue {
-    fn insert(&mut self, due: u64, flight: Box<dyn Flight>) {
+    fn insert(&mut self, due: u64, op: Box<dyn PendingOp>) {
         self.count += 1;
-        self.flights.insert((due, self.count), flight);
+        self.pending.insert((due, self.count), op);
     }
 }
 
@@ -85,30 +85,30 @@ impl Device {
 
     /// Returns the time in ns at which the next stage is due.
     pub(crate) fn due(&self) -> Option<u64> {
-        held(&self.shared.0).flights.first_key_value().map(|((due, _), _)| *due)
+        held(&self.shared.0).pending.first_key_value().map(|((due, _), _)| *due)
     }
 
     /// Performs the next stage, if it is due by `now`.
-    pub(crate) fn step(&self, now: u64) -> Option<Stepped> {
+    pub(crate) fn step(&self, now: u64) -> Option<StepEvent> {
         let mut queue = held(&self.shared.0);
-        let entry = queue.flights.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let (at, flight) = (entry.key().0, entry.remove());
+        let entry = queue.pending.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let (at, op) = (entry.key().0, entry.remove());
         drop(queue);
-        let stepped = flight.next_stage(at);
-        if let Some((due, flight)) = flight.go_on() {
-            held(&self.shared.0).insert(due, flight);
+        let stepped = op.next_stage(at);
+        if let Some((due, op)) = op.advance() {
+            held(&self.shared.0).insert(due, op);
         }
         Some(stepped)
     }
 
     /// Drops the operations under way that a rank has posted.
-    pub(crate) fn forget(&self, rank: usize) {
-        held(&self.shared.0).flights.retain(|_, flight| {
-            let stays = flight.rank() != rank;
-            if !stays {
-                flight.forget();
+    pub(crate) fn cancel(&self, rank: usize) {
+        held(&self.shared.0).pending.retain(|_, op| {
+            let keep = op.rank() != rank;
+            if !keep {
+                op.retire();
             }
-            stays
+            keep
         });
     }
 
@@ -117,19 +117,19 @@ impl Device {
     pub(crate) fn post(
         &self,
         due: u64,
-        flight: Box<dyn Flight>,
-        check: impl Fn(&dyn Flight, &dyn Flight),
+        op: Box<dyn PendingOp>,
+        check: impl Fn(&dyn PendingOp, &dyn PendingOp),
     ) {
         let mut queue = held(&self.shared.0);
-        queue.flights.values().for_each(|old| check(&**old, &*flight));
-        queue.insert(due, flight);
+        queue.pending.values().for_each(|old| check(&**old, &*op));
+        queue.insert(due, op);
         drop(queue);
         self.shared.1.notify_one();
     }
 
     /// Calls `f` for each operation under way.
-    pub(crate) fn for_each(&self, f: impl FnMut(&dyn Flight)) {
-        held(&self.shared.0).flights.values().map(|flight| &**flight).for_each(f);
+    pub(crate) fn for_each(&self, f: impl FnMut(&dyn PendingOp)) {
+        held(&self.shared.0).pending.values().map(|op| &**op).for_each(f);
     }
 }
 
@@ -144,7 +144,7 @@ impl Drop for Device {
 fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
     let mut queue = held(mutex);
     while !queue.is_over {
-        let Some(entry) = queue.flights.first_entry() else {
+        let Some(entry) = queue.pending.first_entry() else {
             queue = wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
@@ -154,12 +154,12 @@ fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
             queue = wake.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
             continue;
         }
-        let flight = entry.remove();
+        let op = entry.remove();
         drop(queue);
-        let next = flight.go_on();
+        let next = op.advance();
         queue = held(mutex);
-        if let Some((due, flight)) = next {
-            queue.insert(due, flight);
+        if let Some((due, op)) = next {
+            queue.insert(due, op);
         }
     }
 }

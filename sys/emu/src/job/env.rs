@@ -2,8 +2,8 @@
 //! the rendezvous. This module reads `HOPBINE_TORUS`, `HOPBINE_RANKS_PER_NODE`, `HOPBINE_TIMEOUT` and the
 //! `HOPBINE_EMU_` variables. [`hopbine_meet::variables`] lists all of them.
 
+use crate::job::bootstrap;
 use crate::job::core::Job;
-use crate::job::meet;
 use crate::job::nodes::Placement;
 use crate::limits::CQS;
 use crate::limits::coords;
@@ -30,11 +30,11 @@ struct Settings {
 /// Returns the delays of the network model's machine that `HOPBINE_EMU_MACHINE` names; no delays without the
 /// variable.
 fn delays(get: Lookup<'_>) -> Result<Model, VariableError> {
-    let slower = EMU_SLOWER.number(get)?.unwrap_or(1);
+    let slowdown = EMU_SLOWER.number(get)?.unwrap_or(1);
     let Some(line) = EMU_MACHINE.get(get) else { return Ok(Model::default()) };
     match line.parse::<Machine>() {
         Ok(machine) if machine.network == NetworkKind::TofuD => {
-            Ok(Model::of_machine(&machine, slower))
+            Ok(Model::of_machine(&machine, slowdown))
         }
         Ok(_) => Err(EMU_MACHINE.wrong(line)),
         Err(error) => {
@@ -105,7 +105,7 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let nodes = coords::of_shape(&s.shape)?;
     let Place { rank, size, .. } = s.place;
     let ranks: Vec<_> = (0..size).map(|r| nodes[r / s.per_node]).collect();
-    let mut placement = Placement::new(&ranks, Some(coords::three(&s.shape)?))?;
+    let mut placement = Placement::new(&ranks, Some(coords::to_3d(&s.shape)?))?;
     if let Some(cqs) = &s.first_cqs {
         let sharing = placement.sharing.with_cqs(cqs).map_err(|n| {
             let value = cqs.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
@@ -117,11 +117,11 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     if size == 1 {
         return Ok((Job::private(placement, s.model, None)?, 0));
     }
-    if let Some((variable, value)) = s.place.launched.as_ref().and_then(Launched::elsewhere) {
+    if let Some((variable, value)) = s.place.launched.as_ref().and_then(Launched::several_hosts) {
         return Err(JobError::SeveralHosts { variable, value: value.to_owned(), size });
     }
     let mut exchange = s.place.meet(&from_environment, ".device", s.timeout)?;
-    Ok((meet::job(&mut exchange, placement, s.model)?, rank))
+    Ok((bootstrap::job(&mut exchange, placement, s.model)?, rank))
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
         let s = with(&[]).unwrap();
         assert_eq!((s.place.rank, s.place.size, s.per_node), (0, 1, 1));
         assert_eq!(s.shape, [1, 1, 1]);
-        assert!(s.model.late.is_none() && !s.model.takes_time());
+        assert!(s.model.late.is_none() && !s.model.has_latency());
         assert_eq!(s.timeout, Duration::from_secs(60));
         let s = with(&[("HOPBINE_TIMEOUT", "0.25")]).unwrap();
         assert_eq!(s.timeout, Duration::from_millis(250));
@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn delays_are_those_of_a_machine_of_the_network_model() {
         let named = ("HOPBINE_EMU_MACHINE", "tofu-d,network.hop=50");
-        let slower = ("HOPBINE_EMU_SLOWER", "10");
-        let s = with(&[named, slower, ("HOPBINE_EMU_JITTER_NS", "3")]).unwrap();
+        let slowdown = ("HOPBINE_EMU_SLOWER", "10");
+        let s = with(&[named, slowdown, ("HOPBINE_EMU_JITTER_NS", "3")]).unwrap();
         let machine: Machine = named.1.parse().unwrap();
         assert_eq!(s.model, Model { jitter_ns: 3, ..Model::of_machine(&machine, 10) });
-        assert!(s.model.takes_time() && s.model.hop_ns == 500);
-        assert!(!with(&[slower]).unwrap().model.takes_time());
+        assert!(s.model.has_latency() && s.model.hop_ns == 500);
+        assert!(!with(&[slowdown]).unwrap().model.has_latency());
         let s = with(&[("HOPBINE_EMU_REG_NS", "20000"), ("HOPBINE_EMU_DEREG_NS", "7")]).unwrap();
         assert_eq!(s.model, Model { reg_ns: 20_000, dereg_ns: 7, ..Model::default() });
     }

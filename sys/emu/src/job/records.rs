@@ -5,12 +5,12 @@
 use crate::job::nodes::Placement;
 use crate::limits::{CQS, TNIS, VCQS};
 use crate::mrq::{Chunk, Ring};
-use crate::shared::arena::{Heap, Off, Shared};
+use crate::shared::arena::{Heap, Offset, Shared};
 use crate::shared::copy;
 use crate::shared::lock::SpinLock;
 use crate::shared::registrations::StagTable;
 use crate::sync::{AtomicU64, Ordering};
-use crate::timing::links::{Calendar, OUT};
+use crate::timing::links::{Calendar, LINKS_PER_NODE};
 use std::sync::atomic::AtomicU32;
 
 /// The arena's header, at offset 0.
@@ -45,7 +45,7 @@ impl RankRecord {
 pub(crate) struct NodeRecord {
     pub(crate) tnis: [TniRecord; TNIS],
     /// Links that leave the node (latency model only).
-    pub(crate) links: [Calendar; OUT],
+    pub(crate) links: [Calendar; LINKS_PER_NODE],
 }
 
 /// One TNI of a node.
@@ -101,11 +101,11 @@ impl VcqBlock {
 impl CqRecord {
     /// Returns the offsets of the block and the table of the VCQ at index `n`, if both exist.
     #[inline]
-    pub(crate) fn vcq(&self, n: usize) -> Option<(Off<VcqBlock>, Off<StagTable>)> {
+    pub(crate) fn vcq(&self, n: usize) -> Option<(Offset<VcqBlock>, Offset<StagTable>)> {
         // Acquire pairs with the Release in Job::lazy.
         let block = self.vcqs[n].load(Ordering::Acquire);
         let table = self.table.load(Ordering::Acquire);
-        (block != 0 && table != 0).then(|| (Off::new(block), Off::new(table)))
+        (block != 0 && table != 0).then(|| (Offset::new(block), Offset::new(table)))
     }
 }
 
@@ -123,8 +123,8 @@ unsafe impl Shared for Chunk {}
 /// Offsets of the fixed part.
 #[derive(Clone, Copy)]
 pub(crate) struct ArenaLayout {
-    pub(crate) ranks: Off<RankRecord>,
-    pub(crate) nodes: Off<NodeRecord>,
+    pub(crate) ranks: Offset<RankRecord>,
+    pub(crate) nodes: Offset<NodeRecord>,
     pub(crate) heap: u64,
     /// Bytes of the whole arena.
     pub(crate) len: u64,
@@ -139,9 +139,9 @@ const HEAP_LEAST: u64 = 1 << 30;
 impl ArenaLayout {
     pub(crate) fn of(placement: &Placement) -> ArenaLayout {
         let (ranks, nodes) = (placement.node_of.len(), placement.nodes.len());
-        let first = Off::new(size_of::<Header>() as u64);
-        let node = Off::new(first.nth(ranks).bytes());
-        let heap = Off::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
+        let first = Offset::new(size_of::<Header>() as u64);
+        let node = Offset::new(first.nth(ranks).bytes());
+        let heap = Offset::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
         let room = (ranks as u64 * HEAP_PER_RANK).max(HEAP_LEAST);
         ArenaLayout { ranks: first, nodes: node, heap, len: heap + room }
     }

@@ -81,7 +81,7 @@ impl Sharing {
 }
 
 /// Uses of a rank's CQs.
-pub(crate) struct Kinds {
+pub(crate) struct CqRoles {
     cqs: Range<usize>,
 }
 
@@ -89,9 +89,9 @@ pub(crate) struct Kinds {
 /// CQs a session takes the last unused one.
 const SESSION: usize = 3;
 
-impl Kinds {
-    pub(crate) fn of(cqs: Range<usize>) -> Kinds {
-        Kinds { cqs }
+impl CqRoles {
+    pub(crate) fn of(cqs: Range<usize>) -> CqRoles {
+        CqRoles { cqs }
     }
 
     /// Returns the CQs reserved for session mode, each of which serves one VCQ.
@@ -198,12 +198,12 @@ mod tests {
     /// sessions.
     #[test]
     fn sessions_have_cqs_of_their_own() {
-        let alone = Kinds::of(0..11);
+        let alone = CqRoles::of(0..11);
         assert_eq!(alone.session(), 1..4);
         assert_eq!(alone.ordinary().collect::<Vec<_>>(), [0, 4, 5, 6, 7, 8, 9, 10]);
-        let fourth = Kinds::of(6..11);
+        let fourth = CqRoles::of(6..11);
         assert_eq!(fourth.ordinary().collect::<Vec<_>>(), [6, 10]);
-        assert_eq!(Kinds::of(2..4).ordinary().collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(Kinds::of(11..11).first(), None);
+        assert_eq!(CqRoles::of(2..4).ordinary().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(CqRoles::of(11..11).first(), None);
     }
 }

@@ -21,7 +21,7 @@ pub enum Stage {
 
 /// A stage that [`crate::Job::step`] has performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stepped {
+pub struct StepEvent {
     /// Time at which the stage was due, in ns.
     pub at: u64,
     /// The part of the operation.
@@ -37,10 +37,10 @@ pub struct Stepped {
     pub writes: bool,
 }
 
-impl Stepped {
+impl StepEvent {
     /// Returns the rank that may find a new entry in its queues, or new data in its memory.
     #[must_use]
-    pub fn concerns(&self) -> Option<usize> {
+    pub fn affected_rank(&self) -> Option<usize> {
         match self.stage {
             Stage::Arrive | Stage::Packet => self.to,
             Stage::Send | Stage::Finish => Some(self.from),
@@ -57,13 +57,13 @@ pub(crate) struct Stepping {
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// Ranks that [`Job::lose`](crate::Job::lose) has ended.
-    pub(crate) lost: BTreeSet<usize>,
+    /// Ranks that [`Job::fail_rank`](crate::Job::fail_rank) has ended.
+    pub(crate) failed: BTreeSet<usize>,
     /// Ranks that the checked mode no longer checks.
-    pub(crate) excused: BTreeSet<usize>,
+    pub(crate) exempt: BTreeSet<usize>,
     pub(crate) misuse: Vec<String>,
     /// Number of unmappings so far.
-    pub(crate) n_unmapped: u64,
+    pub(crate) unmap_epoch: u64,
     /// Number of the last unmapping of each page, by rank and page.
     pub(crate) unmapped: BTreeMap<(usize, u64), u64>,
     /// By rank: the number of its next registrations to refuse, and whether one has been refused.

@@ -48,7 +48,7 @@ fn fold(fold: Fold, size: u32, short: u32, v: u32) -> (u8, u8) {
 }
 
 /// Returns a shape as exactly three sizes: missing sizes are 1, sizes after the third are multiplied into it.
-pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
+pub(crate) fn to_3d(shape: &[u32]) -> Result<[u32; 3], JobError> {
     let size = |i: usize| shape.get(i).copied().unwrap_or(1);
     let z = shape.iter().skip(2).map(|&n| u64::from(n)).product::<u64>();
     let too_large = || {
@@ -69,7 +69,7 @@ pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
 
 /// Returns the coordinates of all nodes of a shape, x running fastest.
 pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
-    let [nx, ny, nz] = three(shape)?;
+    let [nx, ny, nz] = to_3d(shape)?;
     let along = |i: usize, size: u32| -> Vec<(u8, u8)> {
         let short = u32::from(ABC[i]);
         let f = fold_of(size, short).unwrap_or(Fold::Split);

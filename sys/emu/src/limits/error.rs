@@ -67,13 +67,13 @@ pub enum JobError {
     Variable(#[from] VariableError),
     /// The ranks have not completed the rendezvous.
     #[error("{0} (HOPBINE_TIMEOUT sets the limit of every wait)")]
-    Meeting(#[from] BootstrapError),
+    Bootstrap(#[from] BootstrapError),
     /// A rank cannot take part.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Ranks are on several hosts, or have settings of different jobs.
     #[error("rank {rank} {what}")]
-    Apart {
+    Mismatch {
         /// A rank that differs from rank 0.
         rank: usize,
         /// The difference.

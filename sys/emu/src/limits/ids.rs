@@ -69,7 +69,7 @@ const CMP_AT: u32 = 24;
 const PATH_AT: u32 = 28;
 const PATH_BITS: u64 = 15 << PATH_AT;
 /// Mark in an id for which a default path was chosen.
-const CHOSEN: u64 = 1 << 23;
+const DEFAULT_PATH: u64 = 1 << 23;
 
 /// Position of a TNI in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl VcqPlace {
 /// Returns the id without its path, which equals the id that the owner queries.
 #[inline]
 pub(crate) fn without_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
-    id & !(PATH_BITS | CHOSEN)
+    id & !(PATH_BITS | DEFAULT_PATH)
 }
 
 /// Converts path coordinates to a path id, which is relative to the target.
@@ -160,7 +160,7 @@ pub(crate) fn with_path(id: utofu_vcq_id_t, path: utofu_path_id_t) -> utofu_vcq_
 
 /// Returns the id with a default path: path id 0, and the mark of a default choice.
 pub(crate) fn with_default_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
-    without_path(id) | CHOSEN
+    without_path(id) | DEFAULT_PATH
 }
 
 /// Bits of a gate's number.

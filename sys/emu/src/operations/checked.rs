@@ -3,13 +3,13 @@
 //! its own process.
 
 use crate::job::core::Job;
-use crate::job::device::{Device, Writing};
+use crate::job::device::{Device, PendingWrite};
 use crate::limits::ids::without_path;
 use crate::operations::remote::{length, source};
 use crate::queues::desc::{Action, Op};
 use crate::queues::targets;
 use crate::queues::vcq::Origin;
-use crate::shared::copy::{self, Space};
+use crate::shared::copy::{self, AddressSpace};
 use crate::shared::registrations::Region;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
@@ -21,13 +21,13 @@ pub(crate) fn region_of(origin: &Origin, op: &Op) -> Option<Region> {
 }
 
 /// Returns the destination of a put `op` as currently registered; `sum` is the checksum of the put's bytes.
-pub(crate) fn writing(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<Writing> {
+pub(crate) fn pending_write(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<PendingWrite> {
     if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
         return None;
     }
     let Region { owner, addr, .. } = region_of(origin, op)?;
     let len = u64::from(length(op));
-    (len > 0).then_some(Writing {
+    (len > 0).then_some(PendingWrite {
         rank: origin.context.rank,
         vcqs: (origin.id, without_path(op.vcq)),
         is_strong: op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER),
@@ -41,15 +41,15 @@ pub(crate) fn writing(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<Writ
 
 /// Reports misuse if the new put and another put under way write to some of the same bytes, unless the new one is
 /// ordered behind the other.
-pub(crate) fn no_overlap(job: &Job, old: &Writing, new: &Writing) {
+pub(crate) fn check_overlap(job: &Job, old: &PendingWrite, new: &PendingWrite) {
     let is_ordered = new.is_strong && new.vcqs == old.vcqs;
     let overlaps =
         old.owner == new.owner && old.addr < new.addr + new.len && new.addr < old.addr + old.len;
     // A put of the same bytes to the same place changes nothing: programs repeat a put for its notice alone.
     let is_same = (old.addr, old.len, old.sum) == (new.addr, new.len, new.sum);
     let ranks = [new.rank, old.rank, new.owner as usize];
-    if overlaps && !is_ordered && !is_same && !ranks.iter().any(|&rank| job.is_excused(rank)) {
-        job.misused(format!(
+    if overlaps && !is_ordered && !is_same && !ranks.iter().any(|&rank| job.is_exempt(rank)) {
+        job.report_misuse(format!(
             "puts of ranks {} and {} to rank {} overlap: {} bytes to STADD {:#x} while {} bytes to \
              {:#x} are under way",
             new.rank, old.rank, new.owner, new.len, new.stadd, old.len, old.stadd
@@ -58,17 +58,17 @@ pub(crate) fn no_overlap(job: &Job, old: &Writing, new: &Writing) {
 }
 
 /// Reports misuse if an operation still needs the registration of `stadd` with the CQ of `origin`.
-pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
+pub(crate) fn check_deregister(device: &Device, origin: &Origin, stadd: u64) {
     let job = &origin.context.job;
     let rank = origin.context.rank;
-    if job.is_excused(rank) {
+    if job.is_exempt(rank) {
         return;
     }
-    device.for_each(|flight| {
-        if flight.needs(origin.table(), stadd) {
-            job.misused(format!(
+    device.for_each(|op| {
+        if op.needs(origin.table(), stadd) {
+            job.report_misuse(format!(
                 "rank {rank} deregisters STADD {stadd:#x} while an operation of rank {} needs it",
-                flight.rank()
+                op.rank()
             ));
         }
     });
@@ -76,12 +76,12 @@ pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
 
 /// Reports misuse if an operation of rank `from` uses memory of a region that its owner has unmapped since
 /// registering it.
-pub(crate) fn not_unmapped(job: &Job, from: usize, region: Option<Region>, len: u32) {
-    let Some(Region { addr, owner, born, .. }) = region else { return };
+pub(crate) fn check_unmapped(job: &Job, from: usize, region: Option<Region>, len: u32) {
+    let Some(Region { addr, owner, unmap_epoch, .. }) = region else { return };
     let owner = owner as usize;
-    let is_checked = job.model.checked && ![from, owner].iter().any(|&rank| job.is_excused(rank));
-    if is_checked && job.is_unmapped(owner, addr..addr + u64::from(len), born) {
-        job.misused(format!(
+    let is_checked = job.model.checked && ![from, owner].iter().any(|&rank| job.is_exempt(rank));
+    if is_checked && job.is_unmapped(owner, addr..addr + u64::from(len), unmap_epoch) {
+        job.report_misuse(format!(
             "an operation of rank {from} uses {len} bytes of rank {owner} that were unmapped after their \
              registration"
         ));
@@ -106,6 +106,6 @@ pub(crate) fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
     let from = source(origin, lcl, len).ok()?;
     let mut bytes = vec![0; len as usize];
     // SAFETY: the range lies in a registration; the vector has the room.
-    unsafe { copy::read(Space::Here, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
+    unsafe { copy::read(AddressSpace::Local, from, bytes.as_mut_ptr() as u64, len as usize).ok()? };
     Some(sum_of(&bytes))
 }

@@ -9,22 +9,23 @@
 //! [`Job::stepped`]: crate::Job::stepped
 
 use crate::job::current::Context;
-use crate::job::device::{Device, Flight, Writing};
-use crate::job::stepping::{self, Stepped};
+use crate::job::device::{Device, PendingOp, PendingWrite};
+use crate::job::stepping::{self, StepEvent};
 use crate::limits::ids::STAG_AT;
-use crate::mrq::Recent;
-use crate::operations::checked::{self, no_overlap, sum_of, writing};
+use crate::mrq::RecentChunk;
+use crate::operations::checked::{self, check_overlap, pending_write, sum_of};
 use crate::operations::remote::{
-    Outcome, act, bring_steps, length, notify_sender, notify_target, own_place, source,
+    Outcome, add_session_steps, execute_remote, get_destination, length, notify_sender,
+    notify_target, source,
 };
 use crate::operations::times::late_times;
 use crate::queues::desc::{Action, Op};
 use crate::queues::late::LateVcq;
 use crate::queues::targets::{self, Target};
 use crate::queues::vcq::{Order, Origin, Vcq};
-use crate::shared::copy::{self, Space};
+use crate::shared::copy::{self, AddressSpace};
 use crate::shared::registrations::{Region, StagTable};
-use crate::shared::watched::Sequence;
+use crate::shared::watched::WriteOrder;
 use crate::sync::Ordering;
 use crate::timing::model::Times;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ struct Posted {
     /// Checked mode: checksum of a put's source when the put was posted.
     sum: Option<u64>,
     /// Checked mode: destination of a put.
-    writing: Option<Writing>,
+    pending_write: Option<PendingWrite>,
 }
 
 /// Queues an operation of a VCQ.
@@ -59,7 +60,7 @@ pub(crate) fn post(device: &Device, vcq: &Vcq, shared: &Arc<LateVcq>, order: &mu
     let origin: &Origin = vcq;
     let sum = if job.model.checked { checked::source_sum(origin, op) } else { None };
     let posted = Posted {
-        writing: if job.model.checked { writing(origin, op, sum) } else { None },
+        pending_write: if job.model.checked { pending_write(origin, op, sum) } else { None },
         origin: origin.clone(),
         shared: shared.clone(),
         op: *op,
@@ -70,18 +71,18 @@ pub(crate) fn post(device: &Device, vcq: &Vcq, shared: &Arc<LateVcq>, order: &mu
     };
     shared.in_flight.fetch_add(1, Ordering::Relaxed);
     device.post(times.sent, Box::new(posted), |old, new| {
-        if let (Some(old), Some(new)) = (old.writing(), new.writing()) {
-            no_overlap(job, old, new);
+        if let (Some(old), Some(new)) = (old.pending_write(), new.pending_write()) {
+            check_overlap(job, old, new);
         }
     });
 }
 
-impl Flight for Posted {
+impl PendingOp for Posted {
     fn rank(&self) -> usize {
         self.origin.context.rank
     }
 
-    fn next_stage(&self, at: u64) -> Stepped {
+    fn next_stage(&self, at: u64) -> StepEvent {
         let Posted { origin, op, .. } = self;
         let (stage, addr) = match (&self.stage, op.action) {
             (Stage::Send, Action::Put { lcl, len }) => {
@@ -92,7 +93,7 @@ impl Flight for Posted {
                 (stepping::Stage::Arrive, checked::region_of(origin, op).map(|region| region.addr))
             }
             (Stage::Finish(_), Action::Get { lcl, len }) => {
-                (stepping::Stage::Finish, own_place(origin, lcl, len).ok())
+                (stepping::Stage::Finish, get_destination(origin, lcl, len).ok())
             }
             (Stage::Finish(_), _) => (stepping::Stage::Finish, None),
         };
@@ -106,10 +107,10 @@ impl Flight for Posted {
             stepping::Stage::Arrive => !is_get,
             stepping::Stage::Finish => is_get,
         };
-        Stepped { at, stage, from: origin.context.rank, to: owner, memory, writes }
+        StepEvent { at, stage, from: origin.context.rank, to: owner, memory, writes }
     }
 
-    fn go_on(mut self: Box<Self>) -> Option<(u64, Box<dyn Flight>)> {
+    fn advance(mut self: Box<Self>) -> Option<(u64, Box<dyn PendingOp>)> {
         let due = match std::mem::replace(&mut self.stage, Stage::Send) {
             Stage::Send => self.send(),
             Stage::Arrive => Some(self.arrive()),
@@ -122,14 +123,14 @@ impl Flight for Posted {
     }
 
     /// Counts the operation as over. The caller has put its notice, if any, into the queue before.
-    fn forget(&self) {
+    fn retire(&self) {
         // Release pairs with the Acquire in poll_mrq and in flush.
         self.shared.local_done.fetch_add(1, Ordering::Release);
         self.shared.in_flight.fetch_sub(1, Ordering::Release);
     }
 
-    fn writing(&self) -> Option<&Writing> {
-        self.writing.as_ref().filter(|_| !matches!(self.stage, Stage::Finish(_)))
+    fn pending_write(&self) -> Option<&PendingWrite> {
+        self.pending_write.as_ref().filter(|_| !matches!(self.stage, Stage::Finish(_)))
     }
 
     fn needs(&self, table: &StagTable, stadd: u64) -> bool {
@@ -149,9 +150,9 @@ impl Flight for Posted {
 
 impl Posted {
     /// Reports misuse if the operation is about to use `len` bytes of this region that were unmapped.
-    fn finds(&self, region: Option<Region>, len: u32) {
+    fn check_region(&self, region: Option<Region>, len: u32) {
         let Context { job, rank } = &self.origin.context;
-        checked::not_unmapped(job, *rank, region, len);
+        checked::check_unmapped(job, *rank, region, len);
     }
 
     /// Reads the source. Returns the time in ns at which the next stage is due; `None` after an error.
@@ -159,17 +160,22 @@ impl Posted {
         let code = match self.op.action {
             Action::Put { lcl, len } => match source(&self.origin, lcl, len) {
                 Ok(from) => {
-                    self.finds(self.origin.table().lookup(lcl), len);
+                    self.check_region(self.origin.table().lookup(lcl), len);
                     self.data = vec![0; len as usize];
                     // SAFETY: the range lies in a registration; the vector has the room.
                     let read = unsafe {
-                        copy::read(Space::Here, from, self.data.as_mut_ptr() as u64, len as usize)
+                        copy::read(
+                            AddressSpace::Local,
+                            from,
+                            self.data.as_mut_ptr() as u64,
+                            len as usize,
+                        )
                     };
                     debug_assert!(read.is_ok());
                     let Context { job, rank } = &self.origin.context;
                     let is_changed = self.sum.is_some_and(|sum| sum != sum_of(&self.data));
-                    if is_changed && !job.is_excused(*rank) {
-                        job.misused(format!(
+                    if is_changed && !job.is_exempt(*rank) {
+                        job.report_misuse(format!(
                             "rank {rank} has changed the source of a put of {len} bytes (STADD \
                              {lcl:#x}) before its completion"
                         ));
@@ -182,7 +188,7 @@ impl Posted {
         };
         self.shared.complete(code);
         if code != UTOFU_SUCCESS {
-            self.forget();
+            self.retire();
             return None;
         }
         self.stage = Stage::Arrive;
@@ -193,13 +199,13 @@ impl Posted {
     fn arrive(&mut self) -> u64 {
         let len = length(&self.op);
         let job = &self.origin.context.job;
-        // Relaxed: ranks can be lost only in a stepped job, which has one thread.
+        // Relaxed: ranks can fail only in a stepped job, which has one thread.
         let is_left =
-            |target: &Target<'_>| !job.is_lost(target.block.owner.load(Ordering::Relaxed));
+            |target: &Target<'_>| !job.is_failed(target.block.owner.load(Ordering::Relaxed));
         let outcome = match targets::find(job, self.op.vcq).filter(is_left) {
             None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
             Some(target) => {
-                self.finds(target.table.lookup(self.op.rmt), len);
+                self.check_region(target.table.lookup(self.op.rmt), len);
                 let source = match &self.op.action {
                     Action::Piggyback { data, .. } => data.as_ptr() as u64,
                     Action::Get { .. } => {
@@ -209,10 +215,11 @@ impl Posted {
                     _ => self.data.as_ptr() as u64,
                 };
                 // SAFETY: `source` has `len` bytes; registered memory is mapped.
-                let outcome = unsafe { act(&self.origin, &target, &self.op, source, len, true) };
-                let recent = &mut Recent::default();
+                let outcome =
+                    unsafe { execute_remote(&self.origin, &target, &self.op, source, len, true) };
+                let recent = &mut RecentChunk::default();
                 notify_target(&self.origin, target.block, recent, &self.op, &outcome, 0);
-                bring_steps(target.block, &self.op, &outcome);
+                add_session_steps(target.block, &self.op, &outcome);
                 outcome
             }
         };
@@ -224,13 +231,19 @@ impl Posted {
     fn finish(&mut self, outcome: &Outcome) {
         let mut code = outcome.code;
         if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
-            code = match own_place(&self.origin, lcl, len) {
+            code = match get_destination(&self.origin, lcl, len) {
                 Ok(to) => {
-                    self.finds(self.origin.table().lookup(lcl), len);
+                    self.check_region(self.origin.table().lookup(lcl), len);
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
                     let written = unsafe {
-                        copy::write(Space::Here, from, to, len as usize, Sequence::HeadLast)
+                        copy::write(
+                            AddressSpace::Local,
+                            from,
+                            to,
+                            len as usize,
+                            WriteOrder::HeadLast,
+                        )
                     };
                     debug_assert!(written.is_ok());
                     UTOFU_SUCCESS
@@ -241,7 +254,7 @@ impl Posted {
         // Relaxed: only this thread writes the counter.
         let order = self.shared.local_done.load(Ordering::Relaxed) + 1;
         let outcome = Outcome { code, value: outcome.value };
-        notify_sender(&self.origin, &mut Recent::default(), &self.op, &outcome, order, 0);
-        self.forget();
+        notify_sender(&self.origin, &mut RecentChunk::default(), &self.op, &outcome, order, 0);
+        self.retire();
     }
 }

@@ -38,12 +38,12 @@ impl Vcq {
     /// As [`Vcq::send`].
     #[inline]
     pub(crate) unsafe fn poll_tcq(&self) -> Option<(c_int, usize)> {
-        if self.is_plain {
+        if self.is_immediate {
             // SAFETY: the caller's promise.
             return unsafe { self.send(|s| s.toq.poll(|| self.context.job.now(), || None)) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.poll_tcq_patiently() }
+        unsafe { self.poll_tcq_slow() }
     }
 
     /// As [`Vcq::poll_tcq`], for VCQs whose operations are not over when their posts return: the poll may wait for
@@ -52,17 +52,17 @@ impl Vcq {
     /// # Safety
     /// As [`Vcq::send`].
     #[cold]
-    unsafe fn poll_tcq_patiently(&self) -> Option<(c_int, usize)> {
+    unsafe fn poll_tcq_slow(&self) -> Option<(c_int, usize)> {
         // SAFETY: the caller's promise.
         let polled = unsafe {
             self.send(|s| {
                 if self.is_session {
-                    post::go_on(self, s);
+                    post::start_waiting(self, s);
                 }
                 s.toq.poll(|| self.context.job.now(), || self.late.as_ref()?.completion())
             })
         };
-        self.context.job.polled(polled.is_some());
+        self.context.job.count_poll(polled.is_some());
         polled
     }
 
@@ -85,10 +85,10 @@ impl Vcq {
                     None => self.local_posted.load(Ordering::Acquire),
                     Some(late) => late.local_done.load(Ordering::Acquire),
                 };
-                let found = if self.is_plain {
+                let found = if self.is_immediate {
                     r.reader.pop(&block.ring, &*self.context.job)
                 } else {
-                    match self.poll_patiently(r) {
+                    match self.poll_mrq_slow(r) {
                         None if !r.pending.is_empty() => return None,
                         due => due,
                     }
@@ -106,33 +106,33 @@ impl Vcq {
 
     /// As [`Vcq::poll_mrq`], for VCQs whose operations are not over when their posts return.
     #[cold]
-    fn poll_patiently(&self, r: &mut Receiver) -> Option<Notice> {
+    fn poll_mrq_slow(&self, r: &mut Receiver) -> Option<Notice> {
         if self.is_session {
-            // SAFETY: a session's sending side is locked; `go_on` does not lead back to this function.
-            unsafe { self.send(|sender| post::go_on(self, sender)) };
+            // SAFETY: a session's sending side is locked; `start_waiting` does not lead back to this function.
+            unsafe { self.send(|sender| post::start_waiting(self, sender)) };
         }
         // In the late mode notices enter the queue late, but are visible as soon as they are in it.
-        if self.late.is_some() || !self.context.job.model.takes_time() {
+        if self.late.is_some() || !self.context.job.model.has_latency() {
             return r.reader.pop(&self.block().ring, &*self.context.job);
         }
         while let Some(n) = r.reader.pop(&self.block().ring, &*self.context.job) {
             r.arrivals += 1;
             r.pending.insert((n.ready_at, r.arrivals), n);
         }
-        r.take_due(|| self.context.job.now(), |n| self.receiving(n))
+        r.take_due(|| self.context.job.now(), |n| self.receive_end(n))
     }
 
     /// Latency model: returns the time in ns at which the processor has finished receiving a message that has
     /// arrived.
     #[cold]
-    fn receiving(&self, n: &Notice) -> Option<u64> {
+    fn receive_end(&self, n: &Notice) -> Option<u64> {
         // Local notices have an order other than 0.
         if n.order != 0 {
             return None;
         }
         let job = &*self.context.job;
         let sender = VcqPlace::of(n.vcq).ok()?.tni.coords;
-        let cost = job.model.receiving(sender == job.coords_of(self.context.rank));
+        let cost = job.model.receive_overhead(sender == job.coords_of(self.context.rank));
         (cost > 0).then(|| model::occupy(&self.busy_until, n.ready_at, cost))
     }
 

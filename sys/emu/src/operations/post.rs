@@ -1,7 +1,7 @@
 //! Posting: the posting thread executes the operation, or queues it for the late device.
 
 use crate::operations::remote::{
-    Outcome, act, bring_steps, length, notify_sender, notify_target, source,
+    Outcome, add_session_steps, execute_remote, length, notify_sender, notify_target, source,
 };
 use crate::operations::{late, times};
 use crate::queues::desc::{Action, Op};
@@ -20,10 +20,10 @@ use utofu_sys::*;
 pub(crate) unsafe fn post(vcq: &Vcq, sender: &mut Sender, op: &Op, cbdata: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        if vcq.is_plain && op.steps == 0 {
+        if vcq.is_immediate && op.steps == 0 {
             start::<true>(vcq, sender, op, cbdata);
         } else {
-            post_patiently(vcq, sender, *op, cbdata);
+            post_slow(vcq, sender, *op, cbdata);
         }
     }
 }
@@ -33,7 +33,7 @@ pub(crate) unsafe fn post(vcq: &Vcq, sender: &mut Sender, op: &Op, cbdata: usize
 /// # Safety
 /// As [`post`].
 #[cold]
-unsafe fn post_patiently(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) {
+unsafe fn post_slow(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         if vcq.is_session {
@@ -44,22 +44,22 @@ unsafe fn post_patiently(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) 
     }
 }
 
-/// Starts an operation for which the TOQ has room. A plain operation is over at once: it comes from a plain VCQ and
-/// brings no session steps.
+/// Starts an operation for which the TOQ has room. An immediate operation is over at once: it comes from an immediate
+/// VCQ and brings no session steps.
 ///
 /// # Safety
 /// As [`post`].
 #[inline]
-pub(crate) unsafe fn start<const PLAIN: bool>(
+pub(crate) unsafe fn start<const IMMEDIATE: bool>(
     vcq: &Vcq,
     sender: &mut Sender,
     op: &Op,
     cbdata: usize,
 ) {
     // SAFETY: the caller's promise.
-    let (code, sent) = unsafe { execute::<PLAIN>(vcq, sender, op) };
-    let noticed = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
-    sender.toq.push(op.entries(), cbdata, noticed, code, sent);
+    let (code, sent) = unsafe { execute::<IMMEDIATE>(vcq, sender, op) };
+    let tcq_notice = op.has(UTOFU_ONESIDED_FLAG_TCQ_NOTICE);
+    sender.toq.push(op.entries(), cbdata, tcq_notice, code, sent);
 }
 
 /// Executes one operation. Returns its TCQ code, and the time in ns from which a poll may return the completion.
@@ -67,14 +67,14 @@ pub(crate) unsafe fn start<const PLAIN: bool>(
 /// # Safety
 /// Registered memory is mapped.
 #[inline]
-unsafe fn execute<const PLAIN: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
+unsafe fn execute<const IMMEDIATE: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
     if matches!(op.action, Action::Nop) {
         return (UTOFU_SUCCESS, 0);
     }
     let job = &*vcq.context.job;
     // Relaxed: one poster at a time (THREAD_SAFE: under the sender's lock).
     let order = vcq.local_posted.load(Ordering::Relaxed) + 1;
-    if !PLAIN && let (Some(shared), Some(device)) = (&vcq.late, &job.device) {
+    if !IMMEDIATE && let (Some(shared), Some(device)) = (&vcq.late, &job.device) {
         vcq.local_posted.store(order, Ordering::Relaxed);
         late::post(device, vcq, shared, &mut sender.order, op);
         return (UTOFU_SUCCESS, toq::LATE);
@@ -94,14 +94,14 @@ unsafe fn execute<const PLAIN: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) ->
     // SAFETY: a VCQ belongs to one job.
     let outcome = match unsafe { targets.find(job, op.vcq) } {
         Some((target, recent)) => {
-            if !PLAIN && job.model.takes_time() {
+            if !IMMEDIATE && job.model.has_latency() {
                 times = times::times(vcq, times_before, op, len);
             }
             // SAFETY: the caller's promise; `source` was just looked up or is in `op`.
-            let outcome = unsafe { act(vcq, &target, op, source, len, false) };
+            let outcome = unsafe { execute_remote(vcq, &target, op, source, len, false) };
             notify_target(vcq, target.block, recent, op, &outcome, times.remote);
-            if !PLAIN {
-                bring_steps(target.block, op, &outcome);
+            if !IMMEDIATE {
+                add_session_steps(target.block, op, &outcome);
             }
             outcome
         }
@@ -116,13 +116,13 @@ unsafe fn execute<const PLAIN: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) ->
 /// Queues an operation of a session for which the TOQ has room, and starts the operations that may start.
 ///
 /// # Safety
-/// As [`go_on`].
+/// As [`start_waiting`].
 #[cold]
 unsafe fn post_in_session(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) {
-    sender.toq.hold(op.entries());
+    sender.toq.reserve(op.entries());
     sender.session.waiting.push_back((op, cbdata));
     // SAFETY: the caller's promise.
-    unsafe { go_on(vcq, sender) };
+    unsafe { start_waiting(vcq, sender) };
 }
 
 /// Starts as many waiting operations as the session has steps left.
@@ -130,13 +130,13 @@ unsafe fn post_in_session(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize)
 /// # Safety
 /// `sender` is the VCQ's; registered memory is mapped.
 #[cold]
-pub(crate) unsafe fn go_on(vcq: &Vcq, sender: &mut Sender) {
-    // Acquire pairs with the Release in `bring_steps`.
+pub(crate) unsafe fn start_waiting(vcq: &Vcq, sender: &mut Sender) {
+    // Acquire pairs with the Release in `add_session_steps`.
     while vcq.block().steps.load(Ordering::Acquire) != sender.session.used
         && let Some((op, cbdata)) = sender.session.waiting.pop_front()
     {
         sender.session.used = sender.session.used.wrapping_add(1);
-        sender.toq.release(op.entries());
+        sender.toq.unreserve(op.entries());
         // SAFETY: the caller's promise.
         unsafe { start::<false>(vcq, sender, &op, cbdata) };
     }

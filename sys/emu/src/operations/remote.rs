@@ -6,14 +6,14 @@
 
 use crate::job::records::VcqBlock;
 use crate::limits::ids::without_path;
-use crate::mrq::{Lost, Notice, Recent};
+use crate::mrq::{Notice, PushError, RecentChunk};
 use crate::queues::atomic_op;
 use crate::queues::desc::{Action, Op};
 use crate::queues::targets::Target;
 use crate::queues::vcq::Origin;
 use crate::shared::copy::{self, CopyError};
 use crate::shared::registrations::Region;
-use crate::shared::watched::{LINE, Sequence};
+use crate::shared::watched::{LINE, WriteOrder};
 use crate::sync::Ordering;
 use std::ffi::c_int;
 use utofu_sys::*;
@@ -67,7 +67,7 @@ fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
 
 /// Returns the STADD in an operation's notices: behind the last byte, or of the word of an atomic operation.
 #[inline]
-fn end(op: &Op) -> u64 {
+fn notice_stadd(op: &Op) -> u64 {
     match op.action {
         Action::Atomic { .. } => op.rmt,
         _ => op.rmt.wrapping_add(length(op).into()),
@@ -79,7 +79,7 @@ fn end(op: &Op) -> u64 {
 pub(crate) fn notify_target(
     origin: &Origin,
     target: &VcqBlock,
-    recent: &mut Recent,
+    recent: &mut RecentChunk,
     op: &Op,
     outcome: &Outcome,
     ready_at: u64,
@@ -90,9 +90,9 @@ pub(crate) fn notify_target(
     let notice = Notice {
         meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
         vcq: origin.id,
-        rmt: end(op),
+        rmt: notice_stadd(op),
         // The manual leaves this field open; the value is that of Fujitsu's library.
-        value: end(op),
+        value: notice_stadd(op),
         ready_at,
         ..Notice::default()
     };
@@ -103,7 +103,7 @@ pub(crate) fn notify_target(
 #[inline]
 pub(crate) fn notify_sender(
     origin: &Origin,
-    recent: &mut Recent,
+    recent: &mut RecentChunk,
     op: &Op,
     outcome: &Outcome,
     order: u64,
@@ -122,7 +122,7 @@ pub(crate) fn notify_sender(
     let notice = Notice {
         meta: pack_meta(kinds(op).0, op.edata, outcome.code),
         vcq: without_path(op.vcq),
-        rmt: end(op),
+        rmt: notice_stadd(op),
         lcl: both,
         value: both,
         order,
@@ -131,57 +131,61 @@ pub(crate) fn notify_sender(
     deliver(origin, origin.block(), recent, &notice);
 }
 
-enum Missing {
+enum RegionError {
     Stadd,
     Length,
 }
 
 /// Returns the region of `len` bytes of the posting rank's own memory, registered on the sending CQ.
 #[inline]
-fn own_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, Missing> {
+fn local_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, RegionError> {
     match origin.table().lookup(stadd) {
-        Some(r) if r.owner as usize != origin.context.rank => Err(Missing::Stadd),
-        Some(r) if r.bytes_left < i64::from(len) => Err(Missing::Length),
+        Some(r) if r.owner as usize != origin.context.rank => Err(RegionError::Stadd),
+        Some(r) if r.bytes_left < i64::from(len) => Err(RegionError::Length),
         Some(r) => Ok(r),
-        None => Err(Missing::Stadd),
+        None => Err(RegionError::Stadd),
     }
 }
 
 /// Returns the address of a put's source, or a TCQ code.
 #[inline]
 pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
-    match own_region(origin, stadd, len) {
+    match local_region(origin, stadd, len) {
         Ok(region) => Ok(region.addr),
-        Err(Missing::Stadd) => Err(UTOFU_ERR_TCQ_STADD),
-        Err(Missing::Length) => Err(UTOFU_ERR_TCQ_LENGTH),
+        Err(RegionError::Stadd) => Err(UTOFU_ERR_TCQ_STADD),
+        Err(RegionError::Length) => Err(UTOFU_ERR_TCQ_LENGTH),
     }
 }
 
 /// Returns the address of a get's destination, or a MRQ code.
 #[inline]
-pub(crate) fn own_place(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
-    match own_region(origin, stadd, len) {
+pub(crate) fn get_destination(
+    origin: &Origin,
+    stadd: u64,
+    len: u32,
+) -> std::result::Result<u64, c_int> {
+    match local_region(origin, stadd, len) {
         Ok(region) if region.read_only => Err(UTOFU_ERR_MRQ_LCL_MEMORY),
         Ok(region) => Ok(region.addr),
-        Err(Missing::Stadd) => Err(UTOFU_ERR_MRQ_LCL_STADD),
-        Err(Missing::Length) => Err(UTOFU_ERR_MRQ_LCL_LENGTH),
+        Err(RegionError::Stadd) => Err(UTOFU_ERR_MRQ_LCL_STADD),
+        Err(RegionError::Length) => Err(UTOFU_ERR_MRQ_LCL_LENGTH),
     }
 }
 
-/// Executes the remote part of an operation. With `stays` a get copies its bytes only to `here`, not yet to their
+/// Executes the remote part of an operation. With `buffer_only` a get copies its bytes only to `buffer`, not yet to their
 /// destination.
 ///
 /// # Safety
-/// Registered memory is mapped; `here` has `len` readable bytes for a put, and `len` writable bytes for a get with
-/// `stays`.
+/// Registered memory is mapped; `buffer` has `len` readable bytes for a put, and `len` writable bytes for a get with
+/// `buffer_only`.
 #[inline]
-pub(crate) unsafe fn act(
+pub(crate) unsafe fn execute_remote(
     origin: &Origin,
     target: &Target<'_>,
     op: &Op,
-    here: u64,
+    buffer: u64,
     len: u32,
-    stays: bool,
+    buffer_only: bool,
 ) -> Outcome {
     let job = &*origin.context.job;
     let mut value = 0;
@@ -196,27 +200,27 @@ pub(crate) unsafe fn act(
             UTOFU_ERR_MRQ_RMT_MEMORY
         }
         Some(r) => {
-            let space = job.space_of(r.owner);
+            let space = job.address_space(r.owner);
             let done = match op.action {
                 Action::Nop => Ok(()),
                 Action::Put { .. } | Action::Piggyback { .. } => {
                     // A program that requests a notice watches one line at most.
-                    let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
-                    let is_watched = !is_told || u64::from(len) <= LINE;
-                    let sequence = match is_watched {
+                    let has_notice = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
+                    let is_watched = !has_notice || u64::from(len) <= LINE;
+                    let write_order = match is_watched {
                         true => {
                             let is_strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
-                            job.model.watched.sequence(r.addr, u64::from(len), is_strong)
+                            job.model.watched.write_order(r.addr, u64::from(len), is_strong)
                         }
-                        false => Sequence::Any,
+                        false => WriteOrder::Any,
                     };
                     // SAFETY: the caller's promise, and the range lies in the registration.
-                    unsafe { copy::write(space, here, r.addr, len as usize, sequence) }
+                    unsafe { copy::write(space, buffer, r.addr, len as usize, write_order) }
                 }
-                Action::Get { lcl, .. } => match own_place(origin, lcl, len) {
+                Action::Get { lcl, .. } => match get_destination(origin, lcl, len) {
                     Ok(own) => {
-                        let to = if stays { here } else { own };
-                        // SAFETY: both ranges lie in registrations, or `here` has the room.
+                        let to = if buffer_only { buffer } else { own };
+                        // SAFETY: both ranges lie in registrations, or `buffer` has the room.
                         unsafe { copy::read(space, r.addr, to, len as usize) }
                     }
                     Err(code) => return Outcome::failed(code),
@@ -242,17 +246,17 @@ pub(crate) unsafe fn act(
 
 /// Adds the session steps of a successful operation to its target's VCQ.
 #[cold]
-pub(crate) fn bring_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
+pub(crate) fn add_session_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
     if outcome.code == UTOFU_SUCCESS && op.steps > 0 {
-        // Release pairs with the Acquire in `go_on`: the data that the operation has written are visible.
+        // Release pairs with the Acquire in `start_waiting`: the data that the operation has written are visible.
         target.steps.fetch_add(op.steps.into(), Ordering::Release);
     }
 }
 
 /// Appends a notice to a queue. If the queue is full the notice is lost, and the queue's owner will end.
 #[inline(always)]
-fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut Recent, notice: &Notice) {
-    if block.ring.push(&*origin.context.job, recent, notice) == Err(Lost::Overflow) {
+fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut RecentChunk, notice: &Notice) {
+    if block.ring.push(&*origin.context.job, recent, notice) == Err(PushError::Overflow) {
         // Relaxed: the flag orders no other memory access.
         block.overflowed.store(1, Ordering::Relaxed);
     }

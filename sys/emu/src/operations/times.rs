@@ -16,16 +16,16 @@ pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     let there = VcqPlace::of(op.vcq).ok().and_then(|place| job.tni_of(op.vcq, place));
     let Some((target, other)) = there else { return Times::default() };
     let own = vcq.tni_record();
-    let inside = node == target;
+    let same_node = node == target;
     let is_get = matches!(op.action, Action::Get { .. });
     let len = u64::from(len);
     let mut route = Route {
         now: job.now(),
-        inside,
+        same_node,
         hops: job.hops(node, target),
         processor: &vcq.busy_until,
         from: &own.busy_until,
-        path: job.model.meets(len, inside).then(|| match is_get {
+        path: job.model.shares_links(len, same_node).then(|| match is_get {
             false => (&job.header().links, job.path(node, target, &other.arriving)),
             true => (&job.header().links, job.path(target, node, &own.arriving)),
         }),
@@ -47,19 +47,19 @@ pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
 pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
     let job = &vcq.context.job;
     let start = match targets::find(job, op.vcq) {
-        Some(_) if job.model.takes_time() => times(vcq, order, op, length(op)),
+        Some(_) if job.model.has_latency() => times(vcq, order, op, length(op)),
         _ => Times { sent: job.now(), remote: 0, local: 0 },
     };
     // The sends of the VCQ to all targets, under an id that no target has.
     let sends = order.last.entry(UTOFU_VBG_ID_NULL).or_default();
-    let sent = (start.sent + order.random.late()).max(sends.sent);
+    let sent = (start.sent + order.random.late_delay()).max(sends.sent);
     sends.sent = sent;
     let earlier = order.last.entry(without_path(op.vcq)).or_default();
-    let mut remote = start.remote.max(sent) + order.random.late();
+    let mut remote = start.remote.max(sent) + order.random.late_delay();
     if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
         remote = remote.max(earlier.remote);
     }
-    let mut local = start.local.max(remote) + order.random.late();
+    let mut local = start.local.max(remote) + order.random.late_delay();
     if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
         local = local.max(earlier.local);
     }

@@ -5,9 +5,9 @@
 //! lock of the rank that owns the memory serialises the operations, which are then atomic towards each other only.
 //! Misaligned targets, which the device accepts, also use the lock.
 
-use crate::shared::copy::{self, CopyError, Space};
+use crate::shared::copy::{self, AddressSpace, CopyError};
 use crate::shared::lock::SpinLock;
-use crate::shared::watched::Sequence;
+use crate::shared::watched::WriteOrder;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use utofu_sys::*;
 
@@ -59,7 +59,7 @@ impl Update {
 /// # Safety
 /// If `space` is here, the bytes are mapped writable.
 pub(crate) unsafe fn run(
-    space: Space,
+    space: AddressSpace,
     alone: bool,
     lock: &SpinLock,
     addr: u64,
@@ -89,7 +89,7 @@ pub(crate) unsafe fn run(
     // An update that changes nothing does not write: the rank's own code may have written meanwhile.
     if new[..width] != bytes[..width] {
         // SAFETY: as above.
-        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Sequence::HeadLast)? };
+        unsafe { copy::write(space, new.as_ptr() as u64, addr, width, WriteOrder::HeadLast)? };
     }
     Ok(old)
 }

@@ -35,7 +35,7 @@ impl LateVcq {
 
     /// Waits until all posted operations are over.
     pub(crate) fn flush(&self, job: &Job) {
-        // Acquire pairs with the Release in `Posted::forget`: the effects of the operations are visible.
+        // Acquire pairs with the Release in `Posted::retire`: the effects of the operations are visible.
         while self.in_flight.load(Ordering::Acquire) > 0 {
             match &job.stepping {
                 None => std::thread::sleep(Duration::from_micros(50)),

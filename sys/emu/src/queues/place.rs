@@ -1,6 +1,6 @@
 //! Choice of a new VCQ's place on its TNI.
 
-use crate::job::sharing::Kinds;
+use crate::job::sharing::CqRoles;
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::CMP_IDS;
 use crate::limits::{CQS, VCQS};
@@ -17,7 +17,7 @@ const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
 /// CQs.
 pub(crate) fn choose(
     used: &[u32; CQS],
-    cqs: &Kinds,
+    cqs: &CqRoles,
     cmp_id: Option<u16>,
     flags: c_ulong,
 ) -> Result<(usize, usize, u32)> {

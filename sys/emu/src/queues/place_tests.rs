@@ -2,8 +2,8 @@ use super::*;
 use crate::limits::error::Code;
 
 /// Returns the CQs of a rank that has a node to itself.
-fn alone() -> Kinds {
-    Kinds::of(0..CQS)
+fn alone() -> CqRoles {
+    CqRoles::of(0..CQS)
 }
 
 /// Creates VCQs on a TNI until one is refused.
@@ -58,7 +58,7 @@ fn sessions_have_three_cqs() {
 
 #[test]
 fn with_few_cqs_a_session_takes_one_to_itself() {
-    let few = Kinds::of(2..4);
+    let few = CqRoles::of(2..4);
     let mut used = [0; CQS];
     used[2] = 1;
     let (cq, n, marks) = choose(&used, &few, None, UTOFU_VCQ_FLAG_SESSION_MODE).unwrap();

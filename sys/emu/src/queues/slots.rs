@@ -28,23 +28,23 @@ unsafe impl Sync for Slot {}
 /// Slots are allocated when first needed and never freed.
 static TABLE: [AtomicPtr<Slot>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
-struct Free {
+struct FreeList {
     /// Slot numbers that were used before, each with the count of its uses.
-    again: Vec<(usize, usize)>,
+    reusable: Vec<(usize, usize)>,
     /// The first slot that was never used.
     next: usize,
 }
 
-static FREE: Mutex<Free> = Mutex::new(Free { again: Vec::new(), next: 0 });
+static FREE: Mutex<FreeList> = Mutex::new(FreeList { reusable: Vec::new(), next: 0 });
 
-fn free_list() -> std::sync::MutexGuard<'static, Free> {
+fn free_list() -> std::sync::MutexGuard<'static, FreeList> {
     FREE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// Stores a VCQ and returns its handle. If no slot is left, frees the VCQ and returns OUT_OF_RESOURCE.
 pub(crate) fn insert(vcq: Vcq) -> Result<utofu_vcq_hdl_t> {
     let mut free = free_list();
-    let (n, uses) = match free.again.pop() {
+    let (n, uses) = match free.reusable.pop() {
         Some(known) => known,
         None if free.next < SLOTS => {
             let slot = Box::new(Slot { handle: AtomicUsize::new(0), vcq: UnsafeCell::new(None) });
@@ -109,7 +109,7 @@ pub(crate) unsafe fn remove(handle: utofu_vcq_hdl_t) -> Result<Vcq> {
     slot.handle.store(0, Ordering::Relaxed);
     // SAFETY: no other thread uses the VCQ (the caller's promise) or the slot (the lock).
     let vcq = unsafe { (*slot.vcq.get()).take() };
-    free.again.push((handle & (SLOTS - 1), handle >> 16));
+    free.reusable.push((handle & (SLOTS - 1), handle >> 16));
     match vcq {
         Some(vcq) => Ok(vcq),
         None => fail(UTOFU_ERR_INVALID_VCQ_HDL, "the VCQ is being freed"),

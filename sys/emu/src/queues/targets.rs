@@ -7,13 +7,13 @@ use crate::job::core::Job;
 use crate::job::records::VcqBlock;
 use crate::limits::error::Result;
 use crate::limits::ids::VcqPlace;
-use crate::mrq::Recent;
-use crate::shared::arena::Found;
+use crate::mrq::RecentChunk;
+use crate::shared::arena::ArenaRef;
 use crate::shared::registrations::StagTable;
 use utofu_sys::*;
 
 /// Size of the cache: as many VCQs as most ranks have peers on a port.
-const KNOWN: usize = 16;
+const CACHE_SIZE: usize = 16;
 
 /// An existing VCQ, found by its id.
 pub(crate) struct Target<'a> {
@@ -24,33 +24,33 @@ pub(crate) struct Target<'a> {
 /// An entry of the cache, in one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Known {
+struct CachedTarget {
     id: utofu_vcq_id_t,
-    block: Found<VcqBlock>,
-    table: Found<StagTable>,
-    recent: Recent,
+    block: ArenaRef<VcqBlock>,
+    table: ArenaRef<StagTable>,
+    recent: RecentChunk,
 }
 
 /// The VCQs that one VCQ has recently posted to.
 #[derive(Default)]
 pub(crate) struct Targets {
-    known: Box<[Option<Known>; KNOWN]>,
+    cached: Box<[Option<CachedTarget>; CACHE_SIZE]>,
     /// For a VCQ that is not in the cache.
-    recent: Recent,
+    recent: RecentChunk,
 }
 
 #[inline]
 fn slot_of(id: utofu_vcq_id_t) -> usize {
     // The highest bits of the product depend on all bits of the id.
-    (id.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - KNOWN.ilog2())) as usize
+    (id.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - CACHE_SIZE.ilog2())) as usize
 }
 
 impl Targets {
     /// Returns INVALID_VCQ_ID if `id` is not the id of a VCQ.
     #[inline]
     pub(crate) fn check(&self, id: utofu_vcq_id_t) -> Result<()> {
-        match &self.known[slot_of(id)] {
-            Some(known) if known.id == id => Ok(()),
+        match &self.cached[slot_of(id)] {
+            Some(cached) if cached.id == id => Ok(()),
             _ => VcqPlace::of(id).map(drop),
         }
     }
@@ -64,22 +64,22 @@ impl Targets {
         &mut self,
         job: &'a Job,
         id: utofu_vcq_id_t,
-    ) -> Option<(Target<'a>, &mut Recent)> {
-        let known = &mut self.known[slot_of(id)];
-        if !known.is_some_and(|known| known.id == id) {
+    ) -> Option<(Target<'a>, &mut RecentChunk)> {
+        let cached = &mut self.cached[slot_of(id)];
+        if !cached.is_some_and(|cached| cached.id == id) {
             let found = VcqPlace::of(id).ok().and_then(|place| job.queue_at(id, place));
             if let Some((block, table)) = found {
-                *known = Some(Known { id, block, table, recent: Recent::default() });
+                *cached = Some(CachedTarget { id, block, table, recent: RecentChunk::default() });
             }
         }
-        if let Some(known) = known.as_mut().filter(|known| known.id == id) {
+        if let Some(cached) = cached.as_mut().filter(|cached| cached.id == id) {
             // SAFETY: both were found in the job's arena, which is mapped as long as the job is.
-            let (block, table) = unsafe { (known.block.get(), known.table.get()) };
+            let (block, table) = unsafe { (cached.block.get(), cached.table.get()) };
             if block.is_alive() {
-                return Some((Target { block, table }, &mut known.recent));
+                return Some((Target { block, table }, &mut cached.recent));
             }
         }
-        self.recent = Recent::default();
+        self.recent = RecentChunk::default();
         Some((find(job, id)?, &mut self.recent))
     }
 }

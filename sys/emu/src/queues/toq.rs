@@ -26,7 +26,7 @@ struct Posted {
     code: i16,
     entries: u16,
     count: u16,
-    noticed: bool,
+    tcq_notice: bool,
 }
 
 /// A packed [`Posted`]. Zeros cost no memory until the page is written.
@@ -35,16 +35,16 @@ type Packed = [u64; 3];
 impl Posted {
     #[inline]
     fn is_past(&self) -> bool {
-        !self.noticed && self.ready_at == 0
+        !self.tcq_notice && self.ready_at == 0
     }
 
     #[inline]
     fn pack(self) -> Packed {
-        let Posted { code, entries, count, noticed, .. } = self;
+        let Posted { code, entries, count, tcq_notice, .. } = self;
         let rest = u64::from(code as u16)
             | u64::from(entries) << 16
             | u64::from(count) << 32
-            | u64::from(noticed) << 48;
+            | u64::from(tcq_notice) << 48;
         [self.cbdata as u64, self.ready_at, rest]
     }
 
@@ -56,7 +56,7 @@ impl Posted {
             code: rest as u16 as i16,
             entries: (rest >> 16) as u16,
             count: (rest >> 32) as u16,
-            noticed: rest >> 48 != 0,
+            tcq_notice: rest >> 48 != 0,
         }
     }
 }
@@ -94,7 +94,7 @@ impl Toq {
         &mut self,
         entries: usize,
         cbdata: usize,
-        noticed: bool,
+        tcq_notice: bool,
         code: c_int,
         ready_at: u64,
     ) {
@@ -107,7 +107,7 @@ impl Toq {
             code: code as i16,
             entries: entries as u16,
             count: 1,
-            noticed: noticed || code != UTOFU_SUCCESS,
+            tcq_notice: tcq_notice || code != UTOFU_SUCCESS,
         };
         if new.is_past() && self.len > 0 {
             let last = &mut self.ring[(self.first + self.len - 1) % RING];
@@ -135,7 +135,7 @@ impl Toq {
             if p.ready_at == LATE {
                 let code = late()?;
                 p.code = code as i16;
-                p.noticed |= code != UTOFU_SUCCESS;
+                p.tcq_notice |= code != UTOFU_SUCCESS;
             } else if p.ready_at != 0 && p.ready_at > now() {
                 return None;
             }
@@ -144,7 +144,7 @@ impl Toq {
             self.first = if self.len == 0 { 0 } else { self.first + 1 };
             self.entries -= usize::from(p.entries);
             self.unread -= usize::from(p.count);
-            if p.noticed {
+            if p.tcq_notice {
                 return Some((c_int::from(p.code), p.cbdata));
             }
         }
@@ -152,13 +152,13 @@ impl Toq {
     }
 
     /// Reserves entries for an operation that waits for its session and is not pushed yet.
-    pub(crate) fn hold(&mut self, entries: usize) {
+    pub(crate) fn reserve(&mut self, entries: usize) {
         self.entries += entries;
         self.unread += 1;
     }
 
-    /// Frees the entries that `hold` has reserved, before the operation is pushed.
-    pub(crate) fn release(&mut self, entries: usize) {
+    /// Frees the entries that `reserve` has reserved, before the operation is pushed.
+    pub(crate) fn unreserve(&mut self, entries: usize) {
         self.entries -= entries;
         self.unread -= 1;
     }
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn silent_operations_in_a_row_are_counted_one_by_one() {
         let mut q = Toq::default();
-        for (n, noticed) in [false, false, true, false, false, false].into_iter().enumerate() {
-            q.push(2, n, noticed, 0, 0);
+        for (n, tcq_notice) in [false, false, true, false, false, false].into_iter().enumerate() {
+            q.push(2, n, tcq_notice, 0, 0);
         }
         assert_eq!((q.len, q.unread(), q.entries), (3, 6, 12));
         assert_eq!(q.poll(|| 0, || None), Some((0, 2)));

@@ -2,17 +2,17 @@
 
 use crate::job::current::Context;
 use crate::job::records::{TniRecord, VcqBlock};
-use crate::job::sharing::Kinds;
+use crate::job::sharing::CqRoles;
 use crate::limits::FIRST_EXTRA;
 use crate::limits::error::{Code, Result, fail, fatal};
 use crate::limits::ids::{TniPlace, VcqPlace};
-use crate::mrq::{Notice, Reader, Recent};
+use crate::mrq::{Notice, Reader, RecentChunk};
 use crate::queues::late::LateVcq;
 use crate::queues::place::{EXCLUSIVE, choose};
 use crate::queues::session::Session;
 use crate::queues::targets::Targets;
 use crate::queues::toq::Toq;
-use crate::shared::arena::Found;
+use crate::shared::arena::ArenaRef;
 use crate::shared::lock::SpinLock;
 use crate::shared::registrations::StagTable;
 use crate::sync::{AtomicU64, Ordering};
@@ -27,23 +27,23 @@ use std::time::{Duration, Instant};
 use utofu_sys::*;
 
 /// Longest wait of a new VCQ for a notice whose index a sender has taken; after that the sender counts as dead.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DEAD_PEER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A value that one thread at a time uses, by the caller's promise or under a lock.
-struct Turn<T> {
+struct ExclusiveCell<T> {
     lock: Option<SpinLock>,
     value: UnsafeCell<T>,
 }
 
-impl<T> Turn<T> {
-    fn new(thread_safe: bool, value: T) -> Turn<T> {
-        Turn { lock: thread_safe.then(SpinLock::default), value: UnsafeCell::new(value) }
+impl<T> ExclusiveCell<T> {
+    fn new(thread_safe: bool, value: T) -> ExclusiveCell<T> {
+        ExclusiveCell { lock: thread_safe.then(SpinLock::default), value: UnsafeCell::new(value) }
     }
 
     /// # Safety
     /// Without THREAD_SAFE, no other thread is in this call; `f` does not call this function again.
     #[inline]
-    unsafe fn take<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+    unsafe fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let _guard = self.lock.as_ref().map(SpinLock::lock);
         // SAFETY: exclusive by the lock, or by the caller's promise.
         f(unsafe { &mut *self.value.get() })
@@ -55,7 +55,7 @@ pub(crate) struct Sender {
     pub(crate) toq: Toq,
     pub(crate) targets: Targets,
     /// Chunk of this VCQ's own queue, for local notices.
-    pub(crate) own: Recent,
+    pub(crate) own: RecentChunk,
     pub(crate) order: Order,
     pub(crate) session: Session,
 }
@@ -83,8 +83,8 @@ pub(crate) struct Origin {
     pub(crate) place: VcqPlace,
     /// Id of `place`.
     pub(crate) id: utofu_vcq_id_t,
-    block: Found<VcqBlock>,
-    table: Found<StagTable>,
+    block: ArenaRef<VcqBlock>,
+    table: ArenaRef<StagTable>,
 }
 
 impl Origin {
@@ -117,7 +117,7 @@ pub(crate) struct Vcq {
     pub(crate) late: Option<Arc<LateVcq>>,
     /// Whether operations are over when their posts return, and posts are refused only for lack of room: no late
     /// mode, no latencies, no session, no random refusals.
-    pub(crate) is_plain: bool,
+    pub(crate) is_immediate: bool,
     /// Whether simultaneous calls are detected: in the checked mode, for a VCQ without THREAD_SAFE or sessions.
     is_guarded: bool,
     /// Numbers of local MRQ entries, with or without a notice: of operations posted here, and those passed by
@@ -126,8 +126,8 @@ pub(crate) struct Vcq {
     pub(crate) local_seen: AtomicU64,
     /// Time in ns until which the processor that drives this VCQ sends and receives (latency model only).
     pub(crate) busy_until: AtomicU64,
-    sender: Turn<Sender>,
-    receiver: Turn<Receiver>,
+    sender: ExclusiveCell<Sender>,
+    receiver: ExclusiveCell<Receiver>,
 }
 
 impl Deref for Vcq {
@@ -140,15 +140,15 @@ impl Deref for Vcq {
 }
 
 /// Marks a call on a CQ that one thread at a time may use.
-struct InCall<'a>(&'a AtomicU32);
+struct CallGuard<'a>(&'a AtomicU32);
 
-impl Drop for InCall<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         self.0.store(0, Ordering::Release);
     }
 }
 
-// SAFETY: one thread at a time uses each of the two `Turn`s, by their contract; the rest is Sync.
+// SAFETY: one thread at a time uses each `ExclusiveCell`, by their contract; the rest is Sync.
 unsafe impl Sync for Vcq {}
 
 impl Vcq {
@@ -173,7 +173,7 @@ impl Vcq {
                 ),
             );
         }
-        let cqs = Kinds::of(sharing.cqs(local_rank));
+        let cqs = CqRoles::of(sharing.cqs(local_rank));
         let (cq, n, block, table) = {
             let _guard = record.lock.lock();
             let used = std::array::from_fn(|i| record.cqs[i].used.load(Ordering::Relaxed));
@@ -189,7 +189,7 @@ impl Vcq {
         let start = Instant::now();
         shared.ring.drain(&**job, &mut reader, || {
             std::thread::yield_now();
-            start.elapsed() < PATIENCE
+            start.elapsed() < DEAD_PEER_TIMEOUT
         });
         // Relaxed: published with `alive`.
         shared.overflowed.store(0, Ordering::Relaxed);
@@ -209,8 +209,8 @@ impl Vcq {
         let is_locked = thread_safe || is_session;
         Ok(Vcq {
             is_session,
-            is_plain: late.is_none()
-                && !job.model.takes_time()
+            is_immediate: late.is_none()
+                && !job.model.has_latency()
                 && !is_session
                 && job.model.busy == 0,
             late,
@@ -218,17 +218,17 @@ impl Vcq {
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
-            sender: Turn::new(
+            sender: ExclusiveCell::new(
                 is_locked,
                 Sender {
                     toq: Toq::default(),
                     targets: Targets::default(),
-                    own: Recent::default(),
+                    own: RecentChunk::default(),
                     order: Order { last: HashMap::new(), random: model::Random::new(seed) },
                     session: Session::new(shared.steps.load(Ordering::Relaxed)),
                 },
             ),
-            receiver: Turn::new(
+            receiver: ExclusiveCell::new(
                 thread_safe,
                 Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
             ),
@@ -256,24 +256,24 @@ impl Vcq {
         let cq = &record.cqs[usize::from(self.place.cq)];
         let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
         if left == 0 {
-            self.has_left_nothing();
+            self.check_no_registrations();
             self.table().forget_dynamic(&|| job.is_holding());
         }
         cq.used.store(left, Ordering::Relaxed);
     }
 
     /// Stepped jobs: reports misuse if the last VCQ of a CQ is freed while memory is registered with the CQ.
-    fn has_left_nothing(&self) {
+    fn check_no_registrations(&self) {
         let Context { job, rank } = &self.context;
         let n = self.table().n_registered();
-        if job.stepping.is_some() && job.model.checked && n > 0 && !job.is_excused(*rank) {
-            job.misused(format!("rank {rank} frees a VCQ with {n} registrations"));
+        if job.stepping.is_some() && job.model.checked && n > 0 && !job.is_exempt(*rank) {
+            job.report_misuse(format!("rank {rank} frees a VCQ with {n} registrations"));
         }
     }
 
     /// Ends the process if another thread is in a call on the same side of the CQ.
     #[cold]
-    fn enter_call(&self, side: usize) -> InCall<'_> {
+    fn enter_call(&self, side: usize) -> CallGuard<'_> {
         let cq = &self.tni_record().cqs[usize::from(self.place.cq)];
         let busy = &cq.busy[side];
         if busy.swap(1, Ordering::Acquire) != 0 {
@@ -285,7 +285,7 @@ impl Vcq {
         }
         // Lets another thread run: if it misuses the CQ, the misuse is detected here.
         std::thread::yield_now();
-        InCall(busy)
+        CallGuard(busy)
     }
 
     /// Calls `f` with the sending side.
@@ -296,7 +296,7 @@ impl Vcq {
     pub(crate) unsafe fn send<R>(&self, f: impl FnOnce(&mut Sender) -> R) -> R {
         let _call = self.is_guarded.then(|| self.enter_call(0));
         // SAFETY: the caller's promise; `f` does not lead back to this function.
-        unsafe { self.sender.take(f) }
+        unsafe { self.sender.with(f) }
     }
 
     /// Calls `f` with the receiving side.
@@ -307,13 +307,13 @@ impl Vcq {
     pub(crate) unsafe fn receive<R>(&self, f: impl FnOnce(&mut Receiver) -> R) -> R {
         let _call = self.is_guarded.then(|| self.enter_call(1));
         // SAFETY: the caller's promise; `f` does not lead back to this function.
-        unsafe { self.receiver.take(f) }
+        unsafe { self.receiver.with(f) }
     }
 
     /// Checks that a post of this many entries is accepted; BUSY otherwise.
     #[inline]
     pub(crate) fn room_for(&self, sender: &mut Sender, entries: usize) -> Result<()> {
-        if !self.is_plain && sender.order.random.refuses(self.context.job.model.busy) {
+        if !self.is_immediate && sender.order.random.refuses(self.context.job.model.busy) {
             return Err(Code(UTOFU_ERR_BUSY));
         }
         sender.toq.room_for(entries)

@@ -20,18 +20,18 @@ use std::ptr::NonNull;
 pub(crate) unsafe trait Shared: Sized {}
 
 /// Offset of a value, in bytes from the start of the arena.
-pub(crate) struct Off<T>(u64, PhantomData<fn() -> T>);
+pub(crate) struct Offset<T>(u64, PhantomData<fn() -> T>);
 
-impl<T> Clone for Off<T> {
+impl<T> Clone for Offset<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Off<T> {}
+impl<T> Copy for Offset<T> {}
 
-impl<T: Shared> Off<T> {
+impl<T: Shared> Offset<T> {
     pub(crate) fn new(bytes: u64) -> Self {
-        Off(bytes, PhantomData)
+        Offset(bytes, PhantomData)
     }
 
     pub(crate) fn bytes(self) -> u64 {
@@ -41,26 +41,26 @@ impl<T: Shared> Off<T> {
     /// Returns the offset of the n-th element of an array whose first element is at this offset.
     #[inline]
     pub(crate) fn nth(self, n: usize) -> Self {
-        Off::new(self.0 + (n * size_of::<T>()) as u64)
+        Offset::new(self.0 + (n * size_of::<T>()) as u64)
     }
 }
 
 /// Address of a value in this process: a result of [`Arena::at`], to be used without another look-up.
-pub(crate) struct Found<T>(NonNull<T>);
+pub(crate) struct ArenaRef<T>(NonNull<T>);
 
-impl<T> Clone for Found<T> {
+impl<T> Clone for ArenaRef<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Found<T> {}
+impl<T> Copy for ArenaRef<T> {}
 
 // SAFETY: it points to a `Shared` value, which synchronises itself.
-unsafe impl<T: Shared> Send for Found<T> {}
+unsafe impl<T: Shared> Send for ArenaRef<T> {}
 // SAFETY: as above.
-unsafe impl<T: Shared> Sync for Found<T> {}
+unsafe impl<T: Shared> Sync for ArenaRef<T> {}
 
-impl<T: Shared> Found<T> {
+impl<T: Shared> ArenaRef<T> {
     /// Returns the value.
     ///
     /// # Safety
@@ -72,7 +72,7 @@ impl<T: Shared> Found<T> {
     }
 }
 
-impl<T> PartialEq for Found<T> {
+impl<T> PartialEq for ArenaRef<T> {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
@@ -94,7 +94,7 @@ impl Arena {
 
     /// Returns the value at `off`.
     #[inline]
-    pub(crate) fn at<T: Shared>(&self, off: Off<T>) -> &T {
+    pub(crate) fn at<T: Shared>(&self, off: Offset<T>) -> &T {
         let end = off.0 + size_of::<T>() as u64;
         assert!(
             end <= self.0.n_bytes() as u64 && off.0.is_multiple_of(align_of::<T>() as u64),
@@ -108,9 +108,9 @@ impl Arena {
     }
 }
 
-impl<T> From<&T> for Found<T> {
+impl<T> From<&T> for ArenaRef<T> {
     fn from(value: &T) -> Self {
-        Found(value.into())
+        ArenaRef(value.into())
     }
 }
 
@@ -126,17 +126,17 @@ pub(crate) struct Heap {
 impl Heap {
     /// Sets the heap's room to `from..to`. Every rank may call this, with the same values, before it has contacted
     /// the others.
-    pub(crate) fn start(&self, from: u64, to: u64) {
+    pub(crate) fn init(&self, from: u64, to: u64) {
         self.end.store(to, Ordering::Relaxed);
         // Only the first call may set `next`: another rank may already have allocated.
         let _ = self.next.compare_exchange(0, from, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Returns room for a T at a multiple of 64 bytes; `None` if none is left.
-    pub(crate) fn create<T: Shared>(&self) -> Option<Off<T>> {
+    pub(crate) fn create<T: Shared>(&self) -> Option<Offset<T>> {
         let size = (size_of::<T>() as u64).next_multiple_of(64);
         // Relaxed: fresh memory is zero for all ranks; the user of the offset publishes it.
         let off = self.next.fetch_add(size, Ordering::Relaxed);
-        (off + size <= self.end.load(Ordering::Relaxed)).then(|| Off::new(off))
+        (off + size <= self.end.load(Ordering::Relaxed)).then(|| Offset::new(off))
     }
 }

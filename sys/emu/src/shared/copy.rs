@@ -1,10 +1,10 @@
 //! Copies between ranks: by copying within one address space, by the kernel (`process_vm_readv`, `process_vm_writev`)
 //! between processes, never through an intermediate buffer.
 //!
-//! A put is written in the order of a [`Sequence`], and aligned words of 1, 2, 4 and 8 bytes are written whole. The
+//! A put is written in the order of a [`WriteOrder`], and aligned words of 1, 2, 4 and 8 bytes are written whole. The
 //! kernel's copies write such words whole as well: tests/processes shows this for the machine on which it runs.
 
-use crate::shared::watched::{CACHE_LINE, LINE, Sequence, before_tail, downwards, head, upwards};
+use crate::shared::watched::{CACHE_LINE, LINE, WriteOrder, before_tail, downwards, head, upwards};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Largest number of parts that one system call writes to another process.
@@ -21,9 +21,9 @@ pub(crate) enum CopyError {
 
 /// The address space of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
+pub(crate) enum AddressSpace {
     /// This process.
-    Here,
+    Local,
     /// The process with this id.
     Process(u32),
 }
@@ -91,32 +91,32 @@ unsafe fn copy_words<const DESCENDING: bool>(
 /// # Safety
 /// Both ranges are mapped (the contract of registration); they may overlap.
 #[inline]
-unsafe fn copy_here(from: u64, to: u64, len: usize, sequence: Sequence) {
+unsafe fn copy_local(from: u64, to: u64, len: usize, write_order: WriteOrder) {
     if len == 8 && to.is_multiple_of(8) {
         // SAFETY: the caller's promise.
         return unsafe { store(from, to, 8) };
     }
     // SAFETY: the caller's promise.
-    unsafe { copy_many(from, to, len, sequence) }
+    unsafe { copy_many(from, to, len, write_order) }
 }
 
-/// As [`copy_here`]; a separate function so that copying a word needs no stack frame.
+/// As [`copy_local`]; a separate function so that copying a word needs no stack frame.
 ///
 /// # Safety
-/// As [`copy_here`].
+/// As [`copy_local`].
 #[inline(never)]
-unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequence) {
+unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, write_order: WriteOrder) {
     if from.abs_diff(to) < len as u64 {
         // SAFETY: mapped by the caller's promise; `copy` allows overlap.
         return unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len) };
     }
-    while sequence == Sequence::Lines && to % LINE + len as u64 > LINE {
+    while write_order == WriteOrder::Lines && to % LINE + len as u64 > LINE {
         let line = LINE - to % LINE;
         // SAFETY: this is the start of both ranges.
-        unsafe { copy_many(from, to, line as usize, sequence) };
+        unsafe { copy_many(from, to, line as usize, write_order) };
         (from, to, len) = (from + line, to + line, len - line as usize);
     }
-    let is_downwards = sequence == Sequence::HeadLast;
+    let is_downwards = write_order == WriteOrder::HeadLast;
     if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
         let at = (0..len).step_by(8);
         // SAFETY: within the ranges, by the caller's promise, and aligned.
@@ -125,9 +125,9 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequen
     }
     // Between a and b the C library copies: both ends are aligned, so it writes no word in two parts.
     let end = to + len as u64;
-    let (a, b) = match sequence {
-        Sequence::Any if (to | end).is_multiple_of(8) => (0, len),
-        Sequence::HeadLast => {
+    let (a, b) = match write_order {
+        WriteOrder::Any if (to | end).is_multiple_of(8) => (0, len),
+        WriteOrder::HeadLast => {
             let head = head(to, len);
             (head, head.max((end / 8 * 8).saturating_sub(to) as usize))
         }
@@ -163,38 +163,38 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequen
 /// `from` is readable in this process; if `space` is this process, `to` is mapped writable.
 #[inline]
 pub(crate) unsafe fn write(
-    space: Space,
+    space: AddressSpace,
     from: u64,
     to: u64,
     len: usize,
-    sequence: Sequence,
+    write_order: WriteOrder,
 ) -> Result<(), CopyError> {
     match space {
-        Space::Here => {
+        AddressSpace::Local => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len, sequence) };
+            unsafe { copy_local(from, to, len, write_order) };
             Ok(())
         }
-        Space::Process(pid) => {
+        AddressSpace::Process(pid) => {
             // The kernel may write the lines of one part in any order (`rep movsb`), but writes the parts one after
             // the other.
-            match sequence {
-                Sequence::Any => across(libc::process_vm_writev, pid, from, to, len),
-                Sequence::HeadLast => {
+            match write_order {
+                WriteOrder::Any => vm_copy(libc::process_vm_writev, pid, from, to, len),
+                WriteOrder::HeadLast => {
                     let mut parts = [(0, 0); 3];
                     let taken = parts.iter_mut().zip(downwards(to, len));
                     let parts = match taken.map(|(slot, part)| *slot = part).count() {
                         0 => return Ok(()),
                         n => &parts[..n],
                     };
-                    across_in_order::<3>(pid, from, to, parts, parts)
+                    vm_write_ordered::<3>(pid, from, to, parts, parts)
                 }
-                Sequence::TailLast => {
+                WriteOrder::TailLast => {
                     let tail = before_tail(to, len);
                     let parts = [(0, tail), (tail, len)];
-                    across_in_order::<2>(pid, from, to, &parts, there(&parts, &[(0, len)]))
+                    vm_write_ordered::<2>(pid, from, to, &parts, remote_parts(&parts, &[(0, len)]))
                 }
-                Sequence::Lines => {
+                WriteOrder::Lines => {
                     let mut rest = upwards(to, len);
                     let mut parts = [(0, 0); PARTS];
                     loop {
@@ -205,7 +205,13 @@ pub(crate) unsafe fn write(
                             n => &parts[..n],
                         };
                         let whole = [(parts[0].0, parts[parts.len() - 1].1)];
-                        across_in_order::<PARTS>(pid, from, to, parts, there(parts, &whole))?;
+                        vm_write_ordered::<PARTS>(
+                            pid,
+                            from,
+                            to,
+                            parts,
+                            remote_parts(parts, &whole),
+                        )?;
                     }
                 }
             }
@@ -215,7 +221,10 @@ pub(crate) unsafe fn write(
 
 /// Returns the ranges to be written in another process for `parts`, which ascend and make up `whole`. x86 keeps
 /// stores in order, so the single range `whole` suffices, which is cheaper.
-fn there<'a>(parts: &'a [(usize, usize)], whole: &'a [(usize, usize)]) -> &'a [(usize, usize)] {
+fn remote_parts<'a>(
+    parts: &'a [(usize, usize)],
+    whole: &'a [(usize, usize)],
+) -> &'a [(usize, usize)] {
     if cfg!(target_arch = "x86_64") { whole } else { parts }
 }
 
@@ -224,14 +233,19 @@ fn there<'a>(parts: &'a [(usize, usize)], whole: &'a [(usize, usize)]) -> &'a [(
 /// # Safety
 /// `to` is writable in this process; if `space` is this process, `from` is mapped readable.
 #[inline]
-pub(crate) unsafe fn read(space: Space, from: u64, to: u64, len: usize) -> Result<(), CopyError> {
+pub(crate) unsafe fn read(
+    space: AddressSpace,
+    from: u64,
+    to: u64,
+    len: usize,
+) -> Result<(), CopyError> {
     match space {
-        Space::Here => {
+        AddressSpace::Local => {
             // SAFETY: the caller's promise.
-            unsafe { copy_here(from, to, len, Sequence::HeadLast) };
+            unsafe { copy_local(from, to, len, WriteOrder::HeadLast) };
             Ok(())
         }
-        Space::Process(pid) => across(libc::process_vm_readv, pid, to, from, len),
+        AddressSpace::Process(pid) => vm_copy(libc::process_vm_readv, pid, to, from, len),
     }
 }
 
@@ -246,7 +260,7 @@ type VmCall = unsafe extern "C" fn(
 
 /// Writes at most `ROOM` parts, given as start and end, to another process in their order. `theirs` divides the same
 /// bytes into the ranges of the other process, in the same order.
-fn across_in_order<const ROOM: usize>(
+fn vm_write_ordered<const ROOM: usize>(
     pid: u32,
     here: u64,
     there: u64,
@@ -272,12 +286,12 @@ fn across_in_order<const ROOM: usize>(
     // The kernel has written only a part, or nothing. Writing a part again has no further effect.
     parts.iter().try_for_each(|&(start, end)| {
         let (here, there) = (here + start as u64, there + start as u64);
-        across(libc::process_vm_writev, pid, here, there, end - start)
+        vm_copy(libc::process_vm_writev, pid, here, there, end - start)
     })
 }
 
 /// Repeats the call until all bytes are moved; the kernel may stop early in large transfers.
-fn across(call: VmCall, pid: u32, here: u64, there: u64, len: usize) -> Result<(), CopyError> {
+fn vm_copy(call: VmCall, pid: u32, here: u64, there: u64, len: usize) -> Result<(), CopyError> {
     let mut done = 0usize;
     while done < len {
         let part = |start: u64| libc::iovec {
@@ -334,16 +348,18 @@ mod tests {
         #[repr(align(256))]
         struct Bytes([u8; 1024]);
         let from = Bytes(std::array::from_fn(|i| i as u8 | 1));
-        for sequence in [Sequence::Any, Sequence::HeadLast, Sequence::TailLast, Sequence::Lines] {
+        for write_order in
+            [WriteOrder::Any, WriteOrder::HeadLast, WriteOrder::TailLast, WriteOrder::Lines]
+        {
             for at in [0usize, 1, 18, 31, 63, 64, 200, 255] {
                 for len in [0usize, 1, 7, 8, 9, 31, 32, 33, 64, 100, 192, 256, 257, 300, 700] {
                     let mut to = Bytes([0; 1024]);
                     let (a, b) = (from.0.as_ptr() as u64 + 3, to.0.as_mut_ptr() as u64 + at as u64);
                     // SAFETY: both ranges lie in the arrays.
-                    unsafe { copy_here(a, b, len, sequence) };
+                    unsafe { copy_local(a, b, len, write_order) };
                     let mut want = [0; 1024];
                     want[at..at + len].copy_from_slice(&from.0[3..3 + len]);
-                    assert_eq!(to.0, want, "{len} bytes at {at}, {sequence:?}");
+                    assert_eq!(to.0, want, "{len} bytes at {at}, {write_order:?}");
                 }
             }
         }
@@ -360,7 +376,7 @@ mod tests {
                 let start = bytes.as_mut_ptr() as u64;
                 // SAFETY: both ranges lie in the vector.
                 unsafe {
-                    copy_here(start + from as u64, start + to as u64, len, Sequence::Any);
+                    copy_local(start + from as u64, start + to as u64, len, WriteOrder::Any);
                 }
                 assert_eq!(bytes, want, "{len} bytes from {from} to {to}");
             }

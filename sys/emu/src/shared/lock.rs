@@ -16,7 +16,7 @@ pub(crate) struct SpinLock(AtomicU32);
 pub(crate) struct SpinGuard<'a>(&'a SpinLock);
 
 /// Tries between two checks that the owner is alive; they take some milliseconds.
-const TRIES_PER_LOOK: u32 = 1 << 16;
+const TRIES_PER_CHECK: u32 = 1 << 16;
 
 /// Returns this process's id, which is cached to avoid a system call. A child of `fork` must not use the parent's
 /// device, so the id never changes.
@@ -55,7 +55,7 @@ impl SpinLock {
             self.0.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed)
         {
             tries = tries.wrapping_add(1);
-            if tries.is_multiple_of(TRIES_PER_LOOK) && owner != 0 && !exists(owner) {
+            if tries.is_multiple_of(TRIES_PER_CHECK) && owner != 0 && !exists(owner) {
                 // Only one of the ranks that detect this succeeds; Acquire as above, as far as the dead owner has
                 // released anything.
                 let stolen =
@@ -116,16 +116,16 @@ mod tests {
     fn the_living_keep_their_lock() {
         let lock = SpinLock::default();
         let guard = lock.lock();
-        let mut looks = 0;
+        let mut checks = 0;
         lock.wait(own_id(), |owner| {
             assert_eq!(owner, own_id());
-            looks += 1;
-            if looks == 3 {
+            checks += 1;
+            if checks == 3 {
                 lock.0.store(0, Ordering::Relaxed);
             }
             crate::shared::copy::exists(owner)
         });
-        assert_eq!(looks, 3);
+        assert_eq!(checks, 3);
         drop(guard);
     }
 }

@@ -24,7 +24,7 @@ use utofu_sys::*;
 
 /// Time that the end of a registration waits for operations on it before it checks whether their processes live: a
 /// process that is killed during an operation never releases its hold.
-const PATIENCE: Duration = Duration::from_millis(10);
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Entries for user STags: 256 for each of eight VCQs.
 const USER: usize = VCQS * USER_STAGS as usize;
@@ -48,8 +48,8 @@ pub(crate) struct Entry {
     filled: AtomicU32,
     /// Operations that may be reading or writing the range.
     holders: AtomicU32,
-    /// Time at which the pages were pinned, as a count of unmappings ([`Range::born`]).
-    born: AtomicU64,
+    /// Time at which the pages were pinned, as a count of unmappings ([`Range::unmap_epoch`]).
+    unmap_epoch: AtomicU64,
 }
 
 /// The registrations of one CQ. Valid when zeroed.
@@ -91,8 +91,8 @@ pub(crate) struct Region {
     pub(crate) bytes_left: i64,
     pub(crate) owner: u32,
     pub(crate) read_only: bool,
-    /// As [`Range::born`].
-    pub(crate) born: u64,
+    /// As [`Range::unmap_epoch`].
+    pub(crate) unmap_epoch: u64,
 }
 
 /// A range to be registered, and its owner.
@@ -104,7 +104,7 @@ pub(crate) struct Range {
     /// READ_ONLY or nothing.
     pub(crate) flags: u32,
     /// Number of unmappings of job memory before the registration ([`Job::unmap`](crate::Job::unmap)).
-    pub(crate) born: u64,
+    pub(crate) unmap_epoch: u64,
 }
 
 impl Entry {
@@ -119,7 +119,7 @@ impl Entry {
         self.len.store(len, Ordering::Relaxed);
         self.owner.store(range.owner, Ordering::Relaxed);
         self.flags.store(range.flags, Ordering::Relaxed);
-        self.born.store(range.born, Ordering::Relaxed);
+        self.unmap_epoch.store(range.unmap_epoch, Ordering::Relaxed);
         self.filled.store(1, Ordering::Relaxed);
         self.refs.store(1, Ordering::Relaxed);
         // Release pairs with the Acquire in get.
@@ -128,12 +128,12 @@ impl Entry {
 
     /// Adds a registration; the caller holds the table's lock. The first registration of an invalid entry pins the
     /// pages again.
-    fn share(&self, born: u64) {
+    fn share(&self, unmap_epoch: u64) {
         let refs = self.refs.load(Ordering::Relaxed) + 1;
         self.refs.store(refs, Ordering::Relaxed);
         let state = self.state.load(Ordering::Relaxed);
         if state & 1 == 0 {
-            self.born.store(born, Ordering::Relaxed);
+            self.unmap_epoch.store(unmap_epoch, Ordering::Relaxed);
             // Release pairs with the Acquire in get: the other fields are unchanged since fill.
             self.state.store(state + 1, Ordering::Release);
         }
@@ -152,18 +152,18 @@ impl Entry {
 
     /// If the entry is no longer valid, waits for the operations that found it valid.
     fn wait_for_holders(&self, is_held: IsHeld<'_>) {
-        let mut patience = None;
+        let mut check_at = None;
         while self.holders.load(Ordering::SeqCst) > 0 && self.refs.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
             let now = Instant::now();
-            if now < *patience.get_or_insert(now + PATIENCE) {
+            if now < *check_at.get_or_insert(now + LIVENESS_INTERVAL) {
                 continue;
             }
             if !is_held() {
                 // The remaining holders have died.
                 return;
             }
-            patience = None;
+            check_at = None;
         }
     }
 
@@ -197,7 +197,7 @@ impl Entry {
             let len = self.len.load(Ordering::Relaxed);
             let owner = self.owner.load(Ordering::Relaxed);
             let flags = self.flags.load(Ordering::Relaxed);
-            let born = self.born.load(Ordering::Relaxed);
+            let unmap_epoch = self.unmap_epoch.load(Ordering::Relaxed);
             // Acquire pairs with the Release fence in fill.
             fence(Ordering::Acquire);
             if self.state.load(Ordering::Relaxed) == state {
@@ -206,7 +206,7 @@ impl Entry {
                     bytes_left: len as i64 - offset as i64,
                     owner,
                     read_only: flags != 0,
-                    born,
+                    unmap_epoch,
                 });
             }
         }
@@ -270,7 +270,7 @@ impl StagTable {
                 && e.owner.load(Ordering::Relaxed) == range.owner
                 && e.flags.load(Ordering::Relaxed) == range.flags
             {
-                e.share(range.born);
+                e.share(range.unmap_epoch);
                 return Ok(dynamic_stadd(n) + (range.addr - base));
             }
             if spare.is_none() && e.is_free() {

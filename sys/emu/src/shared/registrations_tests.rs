@@ -19,7 +19,7 @@ fn table() -> Box<StagTable> {
 }
 
 fn range(addr: u64, size: u64) -> Range {
-    Range { addr, size, owner: 3, flags: 0, born: 0 }
+    Range { addr, size, owner: 3, flags: 0, unmap_epoch: 0 }
 }
 
 proptest! {

@@ -29,23 +29,23 @@ pub enum Watched {
 impl Watched {
     /// Returns the sequence in which a put of `len` bytes to `to` is written for ranks that watch this end.
     #[inline]
-    pub(crate) fn sequence(self, to: u64, len: u64, is_strong: bool) -> Sequence {
+    pub(crate) fn write_order(self, to: u64, len: u64, is_strong: bool) -> WriteOrder {
         let is_first = match self {
             Watched::Usual => to % LINE + len <= LINE,
             Watched::First => true,
             Watched::Last => false,
         };
         match (is_first, is_strong) {
-            (true, _) => Sequence::HeadLast,
-            (false, true) => Sequence::Lines,
-            (false, false) => Sequence::TailLast,
+            (true, _) => WriteOrder::HeadLast,
+            (false, true) => WriteOrder::Lines,
+            (false, false) => WriteOrder::TailLast,
         }
     }
 }
 
 /// The sequence in which the bytes of a put are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sequence {
+pub(crate) enum WriteOrder {
     Any,
     /// Downwards: the first cache line last, and within it the first store last.
     HeadLast,

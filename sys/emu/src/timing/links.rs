@@ -12,17 +12,17 @@ use crate::shared::arena::Shared;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Largest payload of one packet, in bytes.
-pub(crate) const PACKET: u64 = crate::limits::MAX_MTU as u64;
+pub(crate) const PACKET_BYTES: u64 = crate::limits::MAX_MTU as u64;
 
 /// Links that leave a node: for each axis one upwards, then one downwards.
-pub(crate) const OUT: usize = 12;
+pub(crate) const LINKS_PER_NODE: usize = 12;
 
-/// Returns the number, below [`OUT`], of the link along an axis.
-fn out(axis: usize, up: bool) -> usize {
+/// Returns the number, below [`LINKS_PER_NODE`], of the link along an axis.
+fn link_index(axis: usize, up: bool) -> usize {
     2 * axis + usize::from(!up)
 }
 
-/// Returns the links from one node to another: the coordinates that each link leaves, and its number below [`OUT`].
+/// Returns the links from one node to another: the coordinates that each link leaves, and its number below [`LINKS_PER_NODE`].
 pub(crate) fn route(
     from: Coords,
     to: Coords,
@@ -37,7 +37,7 @@ pub(crate) fn route(
         // a and c are not rings.
         let is_ring = axis != 3 && axis != 5;
         let up = if is_ring { 2 * ahead <= size } else { there > here };
-        let link = (at, out(axis, up));
+        let link = (at, link_index(axis, up));
         at[axis] = ((here + if up { 1 } else { size - 1 }) % size) as u8;
         Some(link)
     })

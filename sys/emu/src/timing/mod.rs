@@ -5,7 +5,7 @@ pub(crate) mod model;
 
 /// Keeps the calling processor busy for `ns` ns: the time of a driver's work within a call, which cannot be
 /// overlapped.
-pub(crate) fn spend(ns: u64) {
+pub(crate) fn busy_wait(ns: u64) {
     if ns == 0 {
         return;
     }

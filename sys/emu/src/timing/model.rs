@@ -18,7 +18,7 @@ use crate::timing::links::{self, Calendar};
 use hopbine_torus::sim::Machine;
 
 /// Longest delay: a thousand seconds.
-const LONGEST_NS: f64 = 1e12;
+const MAX_DELAY_NS: f64 = 1e12;
 
 /// Delays of one-sided communication. The default has no delays; [`Model::of_machine`] has those of a machine of the
 /// network model.
@@ -78,7 +78,7 @@ pub(crate) struct Route<'a> {
     /// The current time.
     pub(crate) now: u64,
     /// Whether both ranks are on one node.
-    pub(crate) inside: bool,
+    pub(crate) same_node: bool,
     pub(crate) hops: u64,
     /// The processor of the posting rank.
     pub(crate) processor: &'a AtomicU64,
@@ -97,14 +97,14 @@ pub(crate) struct Times {
 }
 
 impl Model {
-    /// Returns the delays of a machine of the network model, multiplied by `slower` so that the host's own execution
+    /// Returns the delays of a machine of the network model, multiplied by `slowdown` so that the host's own execution
     /// time matters little.
-    pub fn of_machine(machine: &Machine, slower: u32) -> Self {
+    pub fn of_machine(machine: &Machine, slowdown: u32) -> Self {
         // The limit keeps sums of many delays below 2^64 ns.
-        let ns = |ns: f64| (ns * f64::from(slower)).round().min(LONGEST_NS) as u64;
+        let ns = |ns: f64| (ns * f64::from(slowdown)).round().min(MAX_DELAY_NS) as u64;
         // Unlimited bandwidth: 0, no time per byte.
         let mbps = |bytes_per_ns: f64| match bytes_per_ns.is_finite() {
-            true => (bytes_per_ns * 1000.0 / f64::from(slower)).round().max(1.0) as u64,
+            true => (bytes_per_ns * 1000.0 / f64::from(slowdown)).round().max(1.0) as u64,
             false => 0,
         };
         Model {
@@ -126,24 +126,24 @@ impl Model {
     }
 
     /// Returns whether there are latencies.
-    pub(crate) fn takes_time(&self) -> bool {
+    pub(crate) fn has_latency(&self) -> bool {
         let between = self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps | self.link_mbps;
         (between | self.post_ns | self.poll_ns | self.gap_ns) != 0 || self.node.is_some()
     }
 
     /// Returns the link between ranks of one node, if it differs from the link between nodes.
-    fn inside(&self, inside: bool) -> Option<NodeLink> {
-        self.node.filter(|_| inside)
+    fn node_link(&self, same_node: bool) -> Option<NodeLink> {
+        self.node.filter(|_| same_node)
     }
 
     /// Returns whether a message shares links with other messages.
-    pub(crate) fn meets(&self, bytes: u64, inside: bool) -> bool {
-        self.link_mbps != 0 && bytes > links::PACKET && self.inside(inside).is_none()
+    pub(crate) fn shares_links(&self, bytes: u64, same_node: bool) -> bool {
+        self.link_mbps != 0 && bytes > links::PACKET_BYTES && self.node_link(same_node).is_none()
     }
 
     /// Returns the time of the receiver's processor per message, in ns.
-    pub(crate) fn receiving(&self, inside: bool) -> u64 {
-        self.inside(inside).map_or(self.poll_ns, |link| link.overhead_ns)
+    pub(crate) fn receive_overhead(&self, same_node: bool) -> u64 {
+        self.node_link(same_node).map_or(self.poll_ns, |link| link.overhead_ns)
     }
 
     /// Adds jitter to one operation's times and, with STRONG_ORDER or without jitter, delays them behind the sender's
@@ -171,42 +171,43 @@ impl Model {
 
     /// Returns the times of a put or an atomic operation.
     pub(crate) fn put(&self, bytes: u64, route: &Route<'_>) -> Times {
-        if let Some((sent, arrived)) = self.stay(bytes, route) {
+        if let Some((sent, arrived)) = self.intra_node(bytes, route) {
             return Times { sent, remote: arrived, local: arrived };
         }
         let posted = occupy(route.processor, route.now, self.post_ns);
-        let (sent, remote) = self.cross(posted, bytes, route);
+        let (sent, remote) = self.inter_node(posted, bytes, route);
         Times { sent, remote, local: remote + route.hops * self.hop_ns }
     }
 
     /// Returns the times of a get, whose data come from the target.
     pub(crate) fn get(&self, bytes: u64, route: &Route<'_>) -> Times {
-        if let Some((sent, arrived)) = self.stay(bytes, route) {
+        if let Some((sent, arrived)) = self.intra_node(bytes, route) {
             return Times { sent, remote: sent, local: arrived };
         }
         let sent = occupy(route.processor, route.now, self.post_ns);
         let asked = sent + self.put_ns + route.hops * self.hop_ns;
-        let (remote, local) = self.cross(asked, bytes, route);
+        let (remote, local) = self.inter_node(asked, bytes, route);
         Times { sent, remote, local }
     }
 
     /// Returns the times at which bytes have left their sender and arrived at their receiver over the link of a node;
     /// `None` if they go over the torus.
-    fn stay(&self, bytes: u64, route: &Route<'_>) -> Option<(u64, u64)> {
-        let link = self.inside(route.inside)?;
-        let sent = occupy(route.processor, route.now, link.overhead_ns + wire(bytes, link.mbps));
+    fn intra_node(&self, bytes: u64, route: &Route<'_>) -> Option<(u64, u64)> {
+        let link = self.node_link(route.same_node)?;
+        let sent =
+            occupy(route.processor, route.now, link.overhead_ns + transfer_ns(bytes, link.mbps));
         Some((sent, sent + link.put_ns))
     }
 
     /// Returns the times at which bytes that are ready at `start` have left their sender's TNI and passed the
     /// receiver's.
-    fn cross(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
-        let wire_ns = wire(bytes, self.tni_mbps);
+    fn inter_node(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
+        let tni_ns = transfer_ns(bytes, self.tni_mbps);
         // The next message leaves after the gap, or after the last byte if that is later.
         let (takes, sent) = match &route.path {
-            None => (wire_ns, occupy(route.from, start, wire_ns.max(self.gap_ns))),
+            None => (tni_ns, occupy(route.from, start, tni_ns.max(self.gap_ns))),
             Some((lock, path)) => {
-                let takes = wire_ns.max(wire(bytes, self.link_mbps));
+                let takes = tni_ns.max(transfer_ns(bytes, self.link_mbps));
                 let held = takes.max(self.gap_ns);
                 let _guard = lock.lock();
                 // Relaxed: the lock orders these accesses, and other accesses use only the number.
@@ -222,7 +223,7 @@ impl Model {
 }
 
 /// Returns the time of a transfer in ns at `mbps` times 10^6 bytes per second; 0 if `mbps` is 0.
-fn wire(bytes: u64, mbps: u64) -> u64 {
+fn transfer_ns(bytes: u64, mbps: u64) -> u64 {
     (bytes * 1000).checked_div(mbps).unwrap_or(0)
 }
 
@@ -237,7 +238,7 @@ impl Random {
 
     /// Returns a delay of the late mode in ns: mostly that of a few messages, sometimes that of a rank that was
     /// descheduled.
-    pub(crate) fn late(&mut self) -> u64 {
+    pub(crate) fn late_delay(&mut self) -> u64 {
         let longest = if self.below(16) == 0 { 400_000 } else { 10_000 };
         self.below(longest)
     }
@@ -300,9 +301,9 @@ mod tests {
     }
 
     impl Taken {
-        fn route(&self, inside: bool, hops: u64) -> Route<'_> {
+        fn route(&self, same_node: bool, hops: u64) -> Route<'_> {
             let Taken { processor, from } = self;
-            Route { now: 0, inside, hops, processor, from, path: None }
+            Route { now: 0, same_node, hops, processor, from, path: None }
         }
     }
 
@@ -323,7 +324,7 @@ mod tests {
         let taken = Taken::default();
         let t = model.get(1 << 20, &taken.route(false, 3));
         assert_eq!((t.remote - t.sent, t.local - t.sent), (10, 20));
-        assert!(!Model::default().takes_time() && model.takes_time());
+        assert!(!Model::default().has_latency() && model.has_latency());
     }
 
     /// Messages without bytes wait for the sending processor (o), and for its TNI (g).
@@ -357,8 +358,8 @@ mod tests {
         let behind = put(&far, &other);
         assert_eq!((waits.sent - first.sent, behind.sent - waits.sent), (second, second));
         assert_eq!(behind.remote - behind.sent, 7);
-        assert!(model.meets(1921, true) && !model.meets(1920, false));
-        assert!(!Model { node: Some(NodeLink::default()), ..model }.meets(1921, true));
+        assert!(model.shares_links(1921, true) && !model.shares_links(1920, false));
+        assert!(!Model { node: Some(NodeLink::default()), ..model }.shares_links(1921, true));
     }
 
     /// A node's own link occupies processors, no TNI; without such a link its ranks are as far apart as two nodes.
@@ -371,7 +372,10 @@ mod tests {
         assert_eq!((b.sent - a.sent, b.remote - b.sent), (2_000_000_000, 3));
         // Relaxed: one thread.
         assert_eq!(taken.from.load(Ordering::Relaxed), 0);
-        assert_eq!((model.receiving(true), model.receiving(false)), (1_000_000_000, 5));
-        assert_eq!(Model { node: None, ..model }.receiving(true), 5);
+        assert_eq!(
+            (model.receive_overhead(true), model.receive_overhead(false)),
+            (1_000_000_000, 5)
+        );
+        assert_eq!(Model { node: None, ..model }.receive_overhead(true), 5);
     }
 }

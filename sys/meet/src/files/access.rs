@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::error::BootstrapError;
-pub(super) use crate::own::open_own;
+pub(super) use crate::user_files::open_user_file;
 
 pub(super) fn file_error(path: &Path, source: io::Error) -> BootstrapError {
     BootstrapError::File { path: path.to_path_buf(), source }
@@ -19,7 +19,7 @@ pub(super) fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), Bootstr
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     let mut write = || {
-        let file = open_own(path, &mut options)?;
+        let file = open_user_file(path, &mut options)?;
         file.write_all_at(bytes, at)?;
         // A network file system reports failed writes here.
         // SAFETY: the descriptor is closed once: `into_raw_fd` has given up its owner.

@@ -31,10 +31,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::access::file_error;
+use super::backoff::Backoff;
 use super::piece::{Message, Piece};
 use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record};
 use super::slots::{Files, Slot};
-use super::wait::Wait;
 use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
 use crate::fnv;
@@ -84,7 +84,7 @@ impl Bootstrap {
         match met {
             Ok(session) => this.session = session,
             Err(error) => {
-                this.give_up(&error);
+                this.abort(&error);
                 return Err(error);
             }
         }
@@ -96,7 +96,7 @@ impl Bootstrap {
         let mut hellos: Vec<Option<Record>> = vec![None; self.files.size];
         let mut has_agreed = vec![false; self.files.size];
         let mut tables = Vec::new();
-        let mut wait = Wait::new(self.timeout);
+        let mut backoff = Backoff::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
             // A rank agrees only to a table that contains its own number.
@@ -134,8 +134,8 @@ impl Bootstrap {
             }
             let sizes = hellos.iter().flatten().map(|r| r.size as usize);
             let other = sizes.rev().find(|&s| s != self.files.size);
-            if let Err(waited) = wait.pause() {
-                self.only_one(&file, mine)?;
+            if let Err(waited) = backoff.pause() {
+                self.check_rank_unique(&file, mine)?;
                 return Err(self.missing(missing, Phase::Arrival, waited, other));
             }
         }
@@ -143,10 +143,10 @@ impl Bootstrap {
 
     /// Start of the other ranks: agree to a table that contains their number; returns the session.
     fn agree(&self, mine: u64) -> Result<u64, BootstrapError> {
-        let mut wait = Wait::new(self.timeout);
+        let mut backoff = Backoff::new(self.timeout);
         let mut agreed = None;
         loop {
-            match self.files.look(|session, round| {
+            match self.files.poll_collected(|session, round| {
                 round == TABLE && agreed != Some(session)
                     || round == AGREED && agreed == Some(session)
             })? {
@@ -161,8 +161,8 @@ impl Bootstrap {
                 }
                 None => {}
             }
-            if let Err(waited) = wait.pause() {
-                let (missing, other_size) = self.absent_from_start(mine, agreed)?;
+            if let Err(waited) = backoff.pause() {
+                let (missing, other_size) = self.missing_at_start(mine, agreed)?;
                 return Err(self.missing(missing, Phase::Arrival, waited, other_size));
             }
         }
@@ -170,7 +170,7 @@ impl Bootstrap {
 
     /// Returns the missing ranks as far as a rank other than 0 can tell: ranks without a hello, with another number
     /// of ranks, or with another agreement than this rank's. If there are none, rank 0 is missing.
-    fn absent_from_start(
+    fn missing_at_start(
         &self,
         mine: u64,
         agreed: Option<u64>,
@@ -185,7 +185,7 @@ impl Bootstrap {
             }
             Err(error) => return Err(error),
         };
-        self.only_one(&file, mine)?;
+        self.check_rank_unique(&file, mine)?;
         let mut other_size = None;
         let mut missing = Vec::new();
         for rank in 0..self.files.size {
@@ -208,7 +208,7 @@ impl Bootstrap {
     }
 
     /// Checks that this rank's hello is still the one that this process has written.
-    fn only_one(&self, file: &File, mine: u64) -> Result<(), BootstrapError> {
+    fn check_rank_unique(&self, file: &File, mine: u64) -> Result<(), BootstrapError> {
         let Files { rank, size, .. } = self.files;
         match self.files.read(file, (Slot::Hello, rank), HEADER)? {
             Some(hello) if hello.round != mine => Err(BootstrapError::Twice { rank, size }),
@@ -224,13 +224,13 @@ impl Bootstrap {
             return self.collect(Piece { total, bytes: piece.to_vec() });
         }
         self.files.write(Slot::Data, session, round, piece, total)?;
-        let mut wait = Wait::new(self.timeout);
+        let mut backoff = Backoff::new(self.timeout);
         loop {
-            let found = self.files.look(|s, r| (s, r) == (session, round))?;
+            let found = self.files.poll_collected(|s, r| (s, r) == (session, round))?;
             if let Some(pieces) = found.and_then(|c| Piece::all_from(&c.body, self.files.size)) {
                 return Ok(pieces);
             }
-            if let Err(waited) = wait.pause() {
+            if let Err(waited) = backoff.pause() {
                 let file = self.files.open(&self.files.path)?;
                 let mut missing = Vec::new();
                 for rank in 1..self.files.size {
@@ -252,7 +252,7 @@ impl Bootstrap {
         let (session, round) = (self.session, self.round);
         let mut got: Vec<Option<Piece>> = vec![None; self.files.size];
         got[0] = Some(mine);
-        let mut wait = Wait::new(self.timeout);
+        let mut backoff = Backoff::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
             for (rank, place) in got.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
@@ -269,7 +269,7 @@ impl Bootstrap {
                 return Ok(pieces);
             }
             let phase = Phase::Exchange(self.exchanges);
-            wait.pause().map_err(|waited| self.missing(missing, phase, waited, None))?;
+            backoff.pause().map_err(|waited| self.missing(missing, phase, waited, None))?;
         }
     }
 
@@ -319,7 +319,7 @@ impl Exchange for Bootstrap {
                 })?;
             }
             // All ranks see the same records, so all stop after the same round.
-            if all.iter().all(Message::is_whole) {
+            if all.iter().all(Message::is_complete) {
                 return Ok(all.into_iter().map(|message| message.bytes).collect());
             }
         }

@@ -2,15 +2,15 @@
 //! system that the ranks share, across containers and network name spaces, over NFS or Lustre.
 
 mod access;
+mod backoff;
 mod bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]
-mod hostile;
-mod leaving;
+mod fuzz;
 mod piece;
 mod record;
 mod slots;
-mod wait;
+mod teardown;
 
 pub use bootstrap::Bootstrap;
 #[cfg(any(test, feature = "fuzzing"))]
-pub use hostile::play as play_records;
+pub use fuzz::play as fuzz_records;

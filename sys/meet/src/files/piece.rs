@@ -59,7 +59,7 @@ impl Message {
     }
 
     /// Returns whether the message is complete.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.total.is_some_and(|total| self.bytes.len() == total as usize)
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn pieces_that_make_up_no_message_are_refused() {
         let piece = |total, len| Piece { total, bytes: vec![7; len] };
-        for (pieces, is_whole) in [
+        for (pieces, is_complete) in [
             (vec![piece(0, 0)], Ok(true)),
             (vec![piece(5, 4)], Ok(false)),
             (vec![piece(5, 4), piece(5, 1), piece(5, 0)], Ok(true)),
@@ -96,8 +96,8 @@ mod tests {
         ] {
             let mut message = Message::default();
             let added = pieces.iter().try_for_each(|piece| message.add(piece, 4));
-            let found = added.map(|()| message.is_whole()).map_err(drop);
-            assert_eq!(found, is_whole, "{pieces:?}");
+            let found = added.map(|()| message.is_complete()).map_err(drop);
+            assert_eq!(found, is_complete, "{pieces:?}");
         }
     }
 }

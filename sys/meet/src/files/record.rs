@@ -141,8 +141,8 @@ impl Head {
     /// Returns the complete value, if `body` matches this header.
     pub fn with(self, body: Vec<u8>) -> Option<Collected> {
         let Head { session, round, len, sum } = self;
-        let is_whole = body.len() == len && Collected::sum(session, round, &body) == sum;
-        is_whole.then_some(Collected { session, round, body })
+        let is_complete = body.len() == len && Collected::sum(session, round, &body) == sum;
+        is_complete.then_some(Collected { session, round, body })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::access::{file_error, open_own, read_at, write_at};
+use super::access::{file_error, open_user_file, read_at, write_at};
 use super::piece::Piece;
 use super::record::{Collected, HEADER, PAYLOAD, PROTOCOL, RECORD, Record};
 use crate::error::BootstrapError;
@@ -46,7 +46,7 @@ impl Files {
     }
 
     pub(super) fn open(&self, path: &Path) -> Result<File, BootstrapError> {
-        open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
+        open_user_file(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
     }
 
     /// Writes this rank's hello, and erases its agreement, whose slot comes next.
@@ -88,12 +88,12 @@ impl Files {
     }
 
     /// Returns what rank 0 has published last, if `is_wanted` returns true for its session and round.
-    pub(super) fn look(
+    pub(super) fn poll_collected(
         &self,
         is_wanted: impl Fn(u64, u64) -> bool,
     ) -> Result<Option<Collected>, BootstrapError> {
         let failed = |e| file_error(&self.collected, e);
-        let file = match open_own(&self.collected, OpenOptions::new().read(true)) {
+        let file = match open_user_file(&self.collected, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(failed(e)),

@@ -19,7 +19,7 @@ use crate::error::VariableError;
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Largest `HOPBINE_TIMEOUT`: some thirty years, so that sums of times do not overflow.
-pub const LONGEST_SECONDS: u64 = 1_000_000_000;
+pub const MAX_TIMEOUT_SECONDS: u64 = 1_000_000_000;
 
 /// An environment variable: a row of [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,9 @@ impl Display for Values {
             Values::SwitchOr(word) => write!(f, "{}, or {word}", Values::Switch),
             Values::Number(least, u64::MAX) => write!(f, "a whole number from {least}"),
             Values::Number(least, most) => write!(f, "a whole number from {least} to {most}"),
-            Values::Seconds => write!(f, "a number of seconds above 0, up to {LONGEST_SECONDS}"),
+            Values::Seconds => {
+                write!(f, "a number of seconds above 0, up to {MAX_TIMEOUT_SECONDS}")
+            }
             Values::Text(form) => f.write_str(form),
         }
     }
@@ -252,7 +254,7 @@ pub(crate) fn number_of<N: FromStr + PartialOrd + Display>(
 pub fn timeout(get: Lookup<'_>) -> Result<Option<Duration>, VariableError> {
     let Some(value) = TIMEOUT.get(get) else { return Ok(None) };
     let time = value.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let longest = Duration::from_secs(LONGEST_SECONDS);
+    let longest = Duration::from_secs(MAX_TIMEOUT_SECONDS);
     let time = time.filter(|time| !time.is_zero() && *time <= longest);
     time.map(Some).ok_or_else(|| TIMEOUT.wrong(value))
 }
@@ -332,7 +334,7 @@ mod tests {
             match timeout(&get) {
                 Ok(time) => {
                     let time = time.expect("it is set");
-                    prop_assert!(!time.is_zero() && time.as_secs() <= LONGEST_SECONDS);
+                    prop_assert!(!time.is_zero() && time.as_secs() <= MAX_TIMEOUT_SECONDS);
                 }
                 Err(error) => prop_assert!(error.to_string().contains("it must be"), "{}", error),
             }

@@ -26,7 +26,7 @@ pub fn play(bytes: &[u8]) {
             if message.add(piece, 16).is_err() {
                 return;
             }
-            assert!(message.is_whole() || message.bytes.len() > before, "rounds without end");
+            assert!(message.is_complete() || message.bytes.len() > before, "rounds without end");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Batched puts: their descriptors are prepared one after the other and posted by one call, so that the device is
 //! notified once for all of them.
 
-use super::post::{before_post, fits, posted};
-use super::vcq::MOST_TOGETHER;
-use super::{Mark, PostError, Transfer, Vcq};
+use super::post::{check_length, post_result, release_fence};
+use super::vcq::MAX_BATCH;
+use super::{PostError, PostOptions, Transfer, Vcq};
 use crate::{Stadd, VcqId};
 
 /// Source of a put's bytes.
@@ -29,27 +29,27 @@ pub struct Put {
     /// Length in bytes.
     pub length: usize,
     /// Its byte, flags and cookie. The whole batch has the cookie of its first put.
-    pub mark: Mark,
+    pub options: PostOptions,
 }
 
 impl Vcq {
-    /// Posts up to [`MOST_TOGETHER`] puts with one call: all or none. Each put gives the notices that it requests. A
+    /// Posts up to [`MAX_BATCH`] puts with one call: all or none. Each put gives the notices that it requests. A
     /// single put is posted directly, without a prepared descriptor.
     ///
     /// # Errors
     /// [`PostError`]; in every case nothing was posted.
     ///
     /// # Panics
-    /// If there are more than [`MOST_TOGETHER`] puts.
+    /// If there are more than [`MAX_BATCH`] puts.
     ///
     /// # Safety
     /// See [`Vcq`], for each put.
-    pub unsafe fn put_together(&mut self, puts: &[Put]) -> Result<(), PostError> {
-        assert!(puts.len() <= MOST_TOGETHER, "{} puts together", puts.len());
+    pub unsafe fn put_batch(&mut self, puts: &[Put]) -> Result<(), PostError> {
+        assert!(puts.len() <= MAX_BATCH, "{} puts together", puts.len());
         let first = match puts {
             [] => return Ok(()),
             // SAFETY: the caller's promise, passed on.
-            [put] => return unsafe { self.put_alone(put) },
+            [put] => return unsafe { self.put_single(put) },
             [first, ..] => first,
         };
         let mut used = 0;
@@ -57,28 +57,30 @@ impl Vcq {
             // SAFETY: the caller's promise; each earlier descriptor took at most its share of the room.
             used += unsafe { self.prepare(put, used) }?;
         }
-        before_post();
+        release_fence();
         let desc = self.descriptors.as_mut_ptr().cast();
         // SAFETY: the handle is live, and `used` bytes of descriptors were prepared for it; the caller vouches for
         // the memory on both sides.
-        posted(&self.core.api, "utofu_post_toq", unsafe {
-            (self.core.api.utofu_post_toq)(self.core.hdl, desc, used, first.mark.cookie())
+        post_result(&self.core.api, "utofu_post_toq", unsafe {
+            (self.core.api.utofu_post_toq)(self.core.hdl, desc, used, first.options.cookie())
         })
     }
 
     /// # Safety
     /// See [`Vcq`].
-    unsafe fn put_alone(&mut self, put: &Put) -> Result<(), PostError> {
-        let &Put { to, remote, length, mark, .. } = put;
+    unsafe fn put_single(&mut self, put: &Put) -> Result<(), PostError> {
+        let &Put { to, remote, length, options, .. } = put;
         // SAFETY: the caller's promise, passed on.
         unsafe {
             match put.source {
-                Source::Registered(local) => self.put(to, Transfer { local, remote, length }, mark),
-                Source::Inline(bytes) => {
-                    fits(length, bytes.len())?;
-                    self.put_piggyback(to, &bytes[..length], remote, mark)
+                Source::Registered(local) => {
+                    self.put(to, Transfer { local, remote, length }, options)
                 }
-                Source::Word(value) => self.put_piggyback8(to, value, remote, mark),
+                Source::Inline(bytes) => {
+                    check_length(length, bytes.len())?;
+                    self.put_piggyback(to, &bytes[..length], remote, options)
+                }
+                Source::Word(value) => self.put_piggyback8(to, value, remote, options),
             }
         }
     }
@@ -88,12 +90,12 @@ impl Vcq {
     /// # Safety
     /// There is room for a descriptor at `at`.
     unsafe fn prepare(&mut self, put: &Put, at: usize) -> Result<usize, PostError> {
-        let &Put { to, ref source, remote, length, mark } = put;
+        let &Put { to, ref source, remote, length, options } = put;
         let mut size = 0;
         // SAFETY: `at` lies within the descriptors, by the caller's promise.
         let desc = unsafe { self.descriptors.as_mut_ptr().cast::<u8>().add(at).cast() };
         let (api, hdl, caps) = (self.core.api, self.core.hdl, &self.caps);
-        let (edata, flags) = (mark.edata(), mark.flags());
+        let (edata, flags) = (options.edata(), options.flags());
         macro_rules! prepared {
             ($call:ident, $source:expr, $length:expr) => {
                 // SAFETY: the handle is live; there is room for the descriptor, by the caller's promise. Inline bytes
@@ -115,16 +117,16 @@ impl Vcq {
         }
         let (call, code) = match *source {
             Source::Registered(local) => {
-                fits(length, caps.max_putget_size)?;
+                check_length(length, caps.max_putget_size)?;
                 prepared!(utofu_prepare_put, local.0, length)
             }
             Source::Inline(mut bytes) => {
-                fits(length, caps.max_piggyback_size.min(bytes.len()))?;
+                check_length(length, caps.max_piggyback_size.min(bytes.len()))?;
                 prepared!(utofu_prepare_put_piggyback, bytes.as_mut_ptr().cast(), length)
             }
             Source::Word(value) => prepared!(utofu_prepare_put_piggyback8, value, 8),
         };
-        posted(&api, call, code)?;
+        post_result(&api, call, code)?;
         // A descriptor takes at most `max_toq_desc_size` bytes, even if the library reports more.
         Ok(size.min(caps.max_toq_desc_size))
     }

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 /// Returns this process's effective user id.
-pub(crate) fn user() -> u32 {
+pub(crate) fn euid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -22,7 +22,7 @@ const NO_FILE: &str = "is not a regular file: name a new file";
 /// # Errors
 /// The system's error, or an error of kind [`io::ErrorKind::Other`] whose text is the end of a sentence about the
 /// file.
-pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(crate) fn open_user_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Without NONBLOCK, opening a pipe would wait for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(flags.bits() as i32).open(path);
@@ -35,7 +35,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
     let about = file.metadata()?;
     let trouble = if !about.is_file() {
         NO_FILE
-    } else if about.uid() != user() {
+    } else if about.uid() != euid() {
         "belongs to another user: name a file of your own"
     } else if about.mode() & 0o022 != 0 {
         "may be written by others: it needs mode 0600"
@@ -48,7 +48,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
 }
 
 /// Returns a path for the ranks that one launcher has started, in a directory that only this user can access.
-pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
+pub(crate) fn runtime_path(launcher: &str) -> io::Result<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()]);
     let mut last = io::Error::other("no directory can hold it");
@@ -64,13 +64,13 @@ pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
 /// Returns `hopbine-USER` in `place`, and creates it if necessary. Refuses symbolic links, and directories that
 /// belong to other users or that they can access.
 fn private_dir(place: &Path) -> io::Result<PathBuf> {
-    let dir = place.join(format!("hopbine-{}", user()));
+    let dir = place.join(format!("hopbine-{}", euid()));
     match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
         _ => {}
     }
     let about = std::fs::symlink_metadata(&dir)?;
-    if about.is_dir() && about.uid() == user() && about.mode() & 0o077 == 0 {
+    if about.is_dir() && about.uid() == euid() && about.mode() & 0o077 == 0 {
         return Ok(dir);
     }
     Err(io::Error::other(format!(
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn another_users_file_is_refused() {
         let refused = |path: &Path| {
-            open_own(path, OpenOptions::new().read(true).write(true)).unwrap_err().to_string()
+            open_user_file(path, OpenOptions::new().read(true).write(true)).unwrap_err().to_string()
         };
-        if user() == 0 {
+        if euid() == 0 {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o644)).unwrap();
             std::os::unix::fs::chown(file.path(), Some(65534), None).unwrap();

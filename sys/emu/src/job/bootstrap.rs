@@ -5,11 +5,13 @@ use crate::job::core::Job;
 use crate::job::nodes::Placement;
 use crate::job::records::{ArenaLayout, Header};
 use crate::limits::error::JobError;
-use crate::shared::arena::{Arena, Off};
+use crate::shared::arena::{Arena, Offset};
 use crate::shared::copy;
 use crate::sync::Ordering;
 use crate::timing::model::Model;
-use hopbine_meet::{Exchange, Leave, create_memory, fresh_number, host, number, open_memory};
+use hopbine_meet::{
+    Exchange, PtracePermission, create_memory, fresh_number, host, open_memory, proc_pid,
+};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -20,7 +22,7 @@ const WORD: u64 = 0x686f_7062_696e_6521;
 
 /// Data that a rank publishes to the other ranks, as numbers.
 #[derive(Clone, Copy, PartialEq)]
-struct Card {
+struct RankInfo {
     host: u64,
     /// Bytes of the arena and the shape, which must be equal on all ranks.
     settings: [u64; 4],
@@ -33,22 +35,22 @@ struct Card {
 
 const WORDS: usize = 10;
 
-impl Card {
+impl RankInfo {
     fn encode(&self) -> Vec<u8> {
-        let Card { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] } = *self;
+        let RankInfo { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] } = *self;
         let words: [u64; WORDS] = [host, a, b, c, d, process, probe, e, f, g];
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Returns `None` if the bytes are not an encoded card.
-    fn decode(bytes: &[u8]) -> Option<Card> {
+    /// Returns `None` if the bytes are not an encoded record.
+    fn decode(bytes: &[u8]) -> Option<RankInfo> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let words: &[_; WORDS] = words.try_into().ok()?;
         let [host, a, b, c, d, process, probe, e, f, g] = words.map(u64::from_le_bytes);
         // 0 and numbers above the range of pid_t have other meanings in system calls.
         let is_process = (1..=i32::MAX as u64).contains(&process);
-        let card = Card { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] };
-        is_process.then_some(card)
+        let info = RankInfo { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] };
+        is_process.then_some(info)
     }
 }
 
@@ -62,49 +64,49 @@ pub(crate) fn job(
     model: Model,
 ) -> Result<Job, JobError> {
     let (rank, layout) = (exchange.rank(), ArenaLayout::of(&placement));
-    let made = (rank == 0).then(|| create(layout)).transpose();
+    let created = (rank == 0).then(|| create(layout)).transpose();
     let [x, y, z] = placement.shape.map(u64::from);
-    let card = made.as_ref().map(|made| {
-        let card = Card {
+    let info = created.as_ref().map(|created| {
+        let info = RankInfo {
             host: host(),
             settings: [layout.len, x, y, z],
             process: std::process::id().into(),
             probe: &raw const PROBE as u64,
-            memory: made.as_ref().map_or([0; 3], |(_, _, memory)| *memory),
+            memory: created.as_ref().map_or([0; 3], |(_, _, memory)| *memory),
         };
-        card.encode()
+        info.encode()
     });
-    let cards = exchange.agree(card.as_deref().map_err(|reason| String::clone(reason)))??;
-    let apart = |rank, what| JobError::Apart { rank, what };
+    let infos = exchange.agree(info.as_deref().map_err(|reason| String::clone(reason)))??;
+    let mismatch = |rank, what| JobError::Mismatch { rank, what };
     let decode = |(rank, bytes): (usize, &[u8])| {
-        Card::decode(bytes).ok_or(apart(rank, "is of another release"))
+        RankInfo::decode(bytes).ok_or(mismatch(rank, "is of another release"))
     };
-    let cards: Vec<Card> = cards.iter().enumerate().map(decode).collect::<Result<_, _>>()?;
-    for (rank, card) in cards.iter().enumerate() {
-        if card.host != cards[0].host {
-            return Err(apart(
+    let infos: Vec<RankInfo> = infos.iter().enumerate().map(decode).collect::<Result<_, _>>()?;
+    for (rank, info) in infos.iter().enumerate() {
+        if info.host != infos[0].host {
+            return Err(mismatch(
                 rank,
                 "is on another host than rank 0; the emulated device needs all ranks on one host",
             ));
         }
-        if card.settings != cards[0].settings {
-            return Err(apart(
+        if info.settings != infos[0].settings {
+            return Err(mismatch(
                 rank,
                 "has other settings than rank 0: all ranks need the same HOPBINE_TORUS and \
                  HOPBINE_RANKS_PER_NODE",
             ));
         }
     }
-    let processes: Vec<u32> = cards.iter().map(|card| card.process as u32).collect();
-    let leave = Leave::for_processes(&processes);
-    let opened = match made {
+    let processes: Vec<u32> = infos.iter().map(|info| info.process as u32).collect();
+    let permission = PtracePermission::for_processes(&processes);
+    let opened = match created {
         Ok(Some((file, arena, _))) => Ok((file, arena)),
-        _ => open(cards[0].memory, layout),
+        _ => open(infos[0].memory, layout),
     };
     // After this exchange all ranks have opened the memory, and may access each other's.
     exchange.agree(opened.as_ref().map(|_| &[][..]).map_err(Clone::clone))??;
-    let next = (rank + 1) % cards.len();
-    let reached = match copy::probe(processes[next], cards[next].probe) {
+    let next = (rank + 1) % infos.len();
+    let reached = match copy::probe(processes[next], infos[next].probe) {
         Ok(WORD) => Ok(&[][..]),
         Ok(_) => Err(unreachable(next, "it holds something else")),
         Err(error) => Err(unreachable(next, &error.to_string())),
@@ -112,7 +114,7 @@ pub(crate) fn job(
     // No rank goes on before all have probed: a process that has ended cannot be probed.
     exchange.agree(reached)??;
     // The environment's job lives as long as the process, and ranks access each other's memory until its end.
-    std::mem::forget(leave);
+    std::mem::forget(permission);
     let arena =
         opened.map(|(_, arena)| arena).map_err(|reason| hopbine_meet::Refusal { rank, reason })?;
     Job::of_processes(arena, placement, model, rank, processes)
@@ -142,8 +144,8 @@ fn create(layout: ArenaLayout) -> Result<(File, Arena, [u64; 3]), String> {
     let (memory, arena) = make().map_err(failed)?;
     let token = fresh_number();
     // Relaxed: the exchange synchronises the other ranks with this store.
-    arena.at::<Header>(Off::new(0)).token.store(token, Ordering::Relaxed);
-    let place = [u64::from(number().unwrap_or(0)), memory.as_raw_fd() as u64, token];
+    arena.at::<Header>(Offset::new(0)).token.store(token, Ordering::Relaxed);
+    let place = [u64::from(proc_pid().unwrap_or(0)), memory.as_raw_fd() as u64, token];
     Ok((memory, arena, place))
 }
 
@@ -153,7 +155,7 @@ fn open([process, fd, token]: [u64; 3], layout: ArenaLayout) -> Result<(File, Ar
         let memory = open_memory(process as u32, fd as u32, layout.len)?;
         let arena = Arena::shared(&memory, layout.len)?;
         // Relaxed: see `create`.
-        match arena.at::<Header>(Off::new(0)).token.load(Ordering::Relaxed) == token {
+        match arena.at::<Header>(Offset::new(0)).token.load(Ordering::Relaxed) == token {
             true => Ok((memory, arena)),
             false => Err(std::io::Error::other("it belongs to another job")),
         }

@@ -6,16 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{PTracer, Pid, set_ptracer};
 
-use crate::host::number;
+use crate::host::proc_pid;
 use crate::process::Stat;
 
 /// Processes named by the permissions in force; `None` for all processes of this user.
-static NAMED: Mutex<Vec<Option<u32>>> = Mutex::new(Vec::new());
+static GRANTED: Mutex<Vec<Option<u32>>> = Mutex::new(Vec::new());
 
 /// A permission, which is in force as long as this value lives.
 #[derive(Debug)]
 #[must_use = "others may reach this process's memory only as long as this value lives"]
-pub struct Leave(Option<u32>);
+pub struct PtracePermission(Option<u32>);
 
 /// Returns how far Yama restricts access to a process's memory (`kernel.yama.ptrace_scope`): 0 not at all, 1 to its
 /// ancestors and processes that it names, 2 to administrators, 3 to no process; `None` without Yama.
@@ -24,36 +24,36 @@ pub fn yama_scope() -> Option<u32> {
     scope.trim().parse().ok()
 }
 
-impl Leave {
+impl PtracePermission {
     /// Gives permission to the processes with these numbers. `None` if that would change nothing: without Yama, and
     /// with a `ptrace_scope` other than 1.
-    pub fn for_processes(others: &[u32]) -> Option<Leave> {
-        (yama_scope() == Some(1)).then(|| Leave::of(common_ancestor(others)))
+    pub fn for_processes(others: &[u32]) -> Option<PtracePermission> {
+        (yama_scope() == Some(1)).then(|| PtracePermission::of(common_ancestor(others)))
     }
 
-    fn of(named: Option<u32>) -> Leave {
-        let mut all = named_now();
+    fn of(named: Option<u32>) -> PtracePermission {
+        let mut all = granted();
         all.push(named);
-        name(&all);
-        Leave(named)
+        set_tracer(&all);
+        PtracePermission(named)
     }
 }
 
-impl Drop for Leave {
+impl Drop for PtracePermission {
     fn drop(&mut self) {
-        let mut all = named_now();
+        let mut all = granted();
         let own = all.iter().position(|named| *named == self.0);
         own.map(|at| all.swap_remove(at));
-        name(&all);
+        set_tracer(&all);
     }
 }
 
-fn named_now() -> MutexGuard<'static, Vec<Option<u32>>> {
-    NAMED.lock().unwrap_or_else(PoisonError::into_inner)
+fn granted() -> MutexGuard<'static, Vec<Option<u32>>> {
+    GRANTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Names one process for all permissions; all processes, if the permissions name several.
-fn name(all: &[Option<u32>]) {
+fn set_tracer(all: &[Option<u32>]) {
     // Without Yama the call fails, and has no effect.
     let _ = set_ptracer(tracer(all));
 }
@@ -70,7 +70,7 @@ fn tracer(all: &[Option<u32>]) -> PTracer {
 fn common_ancestor(others: &[u32]) -> Option<u32> {
     let this = std::process::id();
     // A /proc of another PID namespace has other process ids.
-    if number() != Some(this) {
+    if proc_pid() != Some(this) {
         return None;
     }
     let chain = |process: u32| {
@@ -135,11 +135,11 @@ mod tests {
         for several in [&[Some(7), Some(8)][..], &[Some(7), None], &[None]] {
             assert!(matches!(tracer(several), PTracer::Any));
         }
-        let before = named_now().len();
-        let (one, other) = (Leave::of(Some(7)), Leave::of(None));
+        let before = granted().len();
+        let (one, other) = (PtracePermission::of(Some(7)), PtracePermission::of(None));
         drop(one);
-        assert_eq!(*named_now(), [None]);
+        assert_eq!(*granted(), [None]);
         drop(other);
-        assert_eq!(named_now().len(), before);
+        assert_eq!(granted().len(), before);
     }
 }

@@ -8,15 +8,15 @@ use super::slots::Slot;
 use crate::error::BootstrapError;
 
 /// Value of `round` in a rank's data record: the rank has stopped reading the files.
-const GONE: u64 = u64::MAX;
+const FINISHED: u64 = u64::MAX;
 /// How long rank 0 waits for these records.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Bootstrap {
     /// Removes the temporary files after a failed rendezvous. Rank 0 removes them if it has arrived, because the
     /// other ranks find out from the files which ranks are missing; otherwise each rank that misses rank 0 removes
     /// them.
-    pub(super) fn give_up(&mut self, error: &BootstrapError) {
+    pub(super) fn abort(&mut self, error: &BootstrapError) {
         let lacks_first =
             || matches!(error, BootstrapError::Missing { missing, .. } if missing.contains(&0));
         if std::mem::take(&mut self.is_temporary) && (self.files.rank == 0 || lacks_first()) {
@@ -25,11 +25,12 @@ impl Bootstrap {
     }
 
     /// Returns whether all other ranks have stopped reading the files.
-    fn all_gone(&self) -> bool {
+    fn all_finished(&self) -> bool {
         let Ok(file) = self.files.open(&self.files.path) else { return true };
         (1..self.files.size).all(|rank| {
             let record = self.files.read(&file, (Slot::Data, rank), HEADER);
-            record.is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, GONE)))
+            record
+                .is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, FINISHED)))
         })
     }
 }
@@ -41,12 +42,12 @@ impl Drop for Bootstrap {
         }
         if self.files.rank != 0 {
             // A failure cannot be reported from a drop.
-            let _ = self.files.write(Slot::Data, self.session, GONE, &[], 0);
+            let _ = self.files.write(Slot::Data, self.session, FINISHED, &[], 0);
             return;
         }
-        let end = Instant::now() + PATIENCE;
-        while !self.all_gone() && Instant::now() < end {
-            std::thread::sleep(PATIENCE / 1000);
+        let end = Instant::now() + TEARDOWN_TIMEOUT;
+        while !self.all_finished() && Instant::now() < end {
+            std::thread::sleep(TEARDOWN_TIMEOUT / 1000);
         }
         self.files.remove();
     }
