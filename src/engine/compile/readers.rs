@@ -146,7 +146,7 @@ mod tests {
             [InRegion, InRegion, PastCaches, PastCaches, InRegion]
         );
         // A task of another port may read it.
-        code.flags_set = [7, u32::MAX, 8, u32::MAX, u32::MAX].into();
+        code.task_flags = [7, u32::MAX, 8, u32::MAX, u32::MAX].into();
         assert_eq!(arrivals(&mut code, true), [InRegion, InRegion, InRegion, PastCaches, InRegion]);
     }
 }
