@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hopbine_meet::variables::{
-    BACKEND, LONGEST_SECONDS, RANK, RANKS_PER_NODE, TORUS, from_environment,
+    BACKEND, MAX_TIMEOUT_SECONDS, RANK, RANKS_PER_NODE, TORUS, from_environment,
 };
 use hopbine_torus::Shape;
 use hopbine_torus::sim::NetworkKind;
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     backend: Option<Backend>,
     /// Seconds without progress until a rank warns, or with HOPBINE_ON_TIMEOUT=fail fails; sets HOPBINE_TIMEOUT
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
     timeout: Option<u64>,
     /// Seconds from the failure of one rank until the other ranks are terminated
     #[arg(long, value_name = "S", default_value_t = GRACE_SECONDS)]

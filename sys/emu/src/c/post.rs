@@ -18,7 +18,7 @@ use utofu_sys::*;
 /// Defines the two functions of each operation from its parameters and an expression that makes the [`StridedOp`].
 macro_rules! operations {
     ($(#[doc = $doc:literal] $post:ident, $prepare:ident
-       ($($arg:ident: $ty:ty),+) $blocks:expr;)+) => {$(
+       ($($arg:ident: $ty:ty),+) $op:expr;)+) => {$(
         #[doc = $doc]
         // The C interface fixes the parameters.
         #[allow(clippy::too_many_arguments)]
@@ -28,7 +28,7 @@ macro_rules! operations {
             cbdata: *mut c_void,
         ) -> c_int {
             // SAFETY: the caller's promise.
-            call(|| unsafe { ($blocks)?.post(vcq_hdl, cbdata) })
+            call(|| unsafe { ($op)?.post(vcq_hdl, cbdata) })
         }
 
         #[doc = concat!("Writes the descriptors of [`", stringify!($post), "()`] for `utofu_post_toq`.")]
@@ -44,7 +44,7 @@ macro_rules! operations {
             desc_size: *mut usize,
         ) -> c_int {
             // SAFETY: the caller's promise.
-            call(|| unsafe { ($blocks)?.prepare(vcq_hdl, desc, desc_size) })
+            call(|| unsafe { ($op)?.prepare(vcq_hdl, desc, desc_size) })
         }
     )+};
 }

@@ -172,8 +172,8 @@ pub(crate) fn get_destination(
     }
 }
 
-/// Executes the remote part of an operation. With `buffer_only` a get copies its bytes only to `buffer`, not yet to their
-/// destination.
+/// Executes the remote part of an operation. With `buffer_only` a get copies its bytes only to `buffer`, not yet to
+/// their destination.
 ///
 /// # Safety
 /// Registered memory is mapped; `buffer` has `len` readable bytes for a put, and `len` writable bytes for a get with

@@ -252,12 +252,12 @@ impl Vcq {
         let record = self.tni_record();
         let _guard = record.lock.lock();
         let job = &self.context.job;
-        self.table().forget_user(self.place.extra, &|| job.is_holding());
+        self.table().deregister_user(self.place.extra, &|| job.is_holding());
         let cq = &record.cqs[usize::from(self.place.cq)];
         let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
         if left == 0 {
             self.check_no_registrations();
-            self.table().forget_dynamic(&|| job.is_holding());
+            self.table().deregister_dynamic(&|| job.is_holding());
         }
         cq.used.store(left, Ordering::Relaxed);
     }

@@ -337,7 +337,7 @@ impl StagTable {
     }
 
     /// Ends all registrations under the user STags of one VCQ.
-    pub(crate) fn forget_user(&self, extra: u8, is_held: IsHeld<'_>) {
+    pub(crate) fn deregister_user(&self, extra: u8, is_held: IsHeld<'_>) {
         let guard = self.lock.lock();
         let from = usize::from(extra - FIRST_EXTRA) * USER_STAGS as usize;
         let entries = &self.user[from..from + USER_STAGS as usize];
@@ -351,7 +351,7 @@ impl StagTable {
     }
 
     /// Ends all registrations of `reg_mem`: the CQ has no VCQ any more.
-    pub(crate) fn forget_dynamic(&self, is_held: IsHeld<'_>) {
+    pub(crate) fn deregister_dynamic(&self, is_held: IsHeld<'_>) {
         let guard = self.lock.lock();
         let high = self.high.load(Ordering::Relaxed) as usize;
         for e in &self.dynamic[..high] {

@@ -165,9 +165,9 @@ fn user_stags_are_exact_and_exclusive() {
     assert_eq!((got.addr, got.bytes_left), (0x10_064, 1));
     let again = t.register_user(range(0x20_000, 100), stadd);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
-    t.forget_user(8, NOBODY);
+    t.deregister_user(8, NOBODY);
     assert!(t.lookup(stadd).is_some(), "another VCQ's");
-    t.forget_user(9, NOBODY);
+    t.deregister_user(9, NOBODY);
     assert_eq!(t.lookup(stadd), None);
     t.register_user(range(0x20_000, 100), stadd).unwrap();
 }

@@ -22,7 +22,8 @@ fn link_index(axis: usize, up: bool) -> usize {
     2 * axis + usize::from(!up)
 }
 
-/// Returns the links from one node to another: the coordinates that each link leaves, and its number below [`LINKS_PER_NODE`].
+/// Returns the links from one node to another: the coordinates that each link leaves, and its number below
+/// [`LINKS_PER_NODE`].
 pub(crate) fn route(
     from: Coords,
     to: Coords,
