@@ -56,7 +56,7 @@ fn lookups(c: &mut Criterion) {
     });
     group.bench_function("miss after all has ended, one region", |b| {
         b.iter(|| {
-            cache.end_all(PortId(0));
+            cache.invalidate_all(PortId(0));
             look_up(&cache, settled, base);
         });
     });

@@ -8,7 +8,7 @@ use crate::planted::{self, Planted};
 
 use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
-use super::run::group::{Group, ProgressState};
+use super::run::group::{PortGroup, ProgressState};
 use super::run::port::{Port, State};
 
 impl Port {
@@ -67,7 +67,7 @@ impl Port {
     }
 }
 
-impl Group {
+impl PortGroup {
     /// Waits until the calls that this rank must advance ([`ProgressHook`](super::ProgressHook)) are idle, or progress
     /// by ports alone.
     fn drain_hooks(&self) -> Result<(), Error> {

@@ -23,7 +23,7 @@ use super::compile::program::Program;
 use super::gates_watch::GatesWatch;
 use super::run::backoff::{OnIdle, Waits};
 use super::run::failure::Failure;
-use super::run::group::{EngineConfig, Group, ProgressHook};
+use super::run::group::{EngineConfig, PortGroup, ProgressHook};
 use super::run::memories::Memory;
 use super::run::operation::Operation;
 use super::run::port::{LaunchMode, Port};
@@ -34,7 +34,7 @@ use super::run::worker::Worker;
 
 /// See the module documentation.
 pub struct Engine {
-    pub(super) group: Group,
+    pub(super) group: PortGroup,
     pub(super) workers: Vec<Worker>,
     is_closed: AtomicBool,
     staged_bytes: AtomicU64,
@@ -67,7 +67,7 @@ impl Engine {
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
         let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()), time);
-        let group = Group {
+        let group = PortGroup {
             rank,
             n_ranks,
             waits,
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     fn spawn_worker(&self, index: usize) -> Result<Worker, Error> {
-        let Group { rank, ports, config, .. } = &self.group;
+        let PortGroup { rank, ports, config, .. } = &self.group;
         let core = config.cores.get(index).copied();
         let name = format!("hopbine {rank}.{index}");
         let ports = ports.iter().skip(index).step_by(config.workers).cloned().collect();
@@ -246,7 +246,7 @@ impl Engine {
 
     /// Starts `operation` on the user's memory, whose keys are `keys`, under context and number `id`. All ranks of
     /// the communicator with that context must start the same operation under this number. No other operation under
-    /// way may have the same `id`, and operations with [`StartOrder::Kept`] start in the order of their numbers.
+    /// way may have the same `id`, and operations with [`StartOrder::InOrder`] start in the order of their numbers.
     /// Posts the first messages, unless a running worker is about to. `waiting` says that the caller waits for the
     /// operation at once.
     ///

@@ -5,11 +5,11 @@ use crate::error::Error;
 
 use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
-use super::run::group::Group;
+use super::run::group::PortGroup;
 
 /// A wait at the barrier gates or the flat buffer; see [`Engine::watch_gates`](super::Engine::at_gates).
 pub struct GatesWatch<'a> {
-    group: &'a Group,
+    group: &'a PortGroup,
     /// The one rank that is awaited; `None` for all ranks.
     awaited: Option<Rank>,
     pace: Pace,
@@ -17,7 +17,7 @@ pub struct GatesWatch<'a> {
 }
 
 impl<'a> GatesWatch<'a> {
-    pub(super) fn new(group: &'a Group) -> Self {
+    pub(super) fn new(group: &'a PortGroup) -> Self {
         let (pace, watchdog) = (Pace::new(group), Watchdog::default());
         GatesWatch { group, awaited: None, pace, watchdog }
     }

@@ -1,7 +1,7 @@
 //! The polling rounds of a wait: when a caller backs off, and when it looks at the clock.
 
 use super::run::backoff::Backoff;
-use super::run::group::Group;
+use super::run::group::PortGroup;
 
 /// A wait looks at the clock after this many rounds even if something has moved: it may all belong to other
 /// operations.
@@ -16,13 +16,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(group: &Group) -> Self {
+    pub(super) fn new(group: &PortGroup) -> Self {
         Pace { backoff: Backoff::new(group.config.own_cores), rounds: 0 }
     }
 
     /// Ends a round, in which something of this rank has moved or not; backs off if not. Returns whether to look at
     /// the clock.
-    pub(super) fn round(&mut self, group: &Group, has_moved: bool) -> bool {
+    pub(super) fn round(&mut self, group: &PortGroup, has_moved: bool) -> bool {
         let is_time = if has_moved {
             self.backoff.reset();
             false

@@ -37,9 +37,9 @@ pub enum Keep {
 /// Keeps registrations of one rank for reuse. `H` is a registration at one port; dropping it ends the registration.
 ///
 /// A port's interface acts only within calls for that port: a registration is made and dropped in a
-/// [`get`](Cache::get), [`release`](Cache::release), [`end_all`](Cache::end_all) or [`close`](Cache::close) with
-/// its port's number, one at a time. A caller that holds the port's lock in these calls needs no other lock. Calls
-/// for other ports do not wait for the interface.
+/// [`get`](Cache::get), [`release`](Cache::release), [`invalidate_all`](Cache::invalidate_all) or
+/// [`close`](Cache::close) with its port's number, one at a time. A caller that holds the port's lock in these calls
+/// needs no other lock. Calls for other ports do not wait for the interface.
 #[derive(Debug)]
 pub struct Cache<H> {
     events: Option<Arc<Events>>,
@@ -50,7 +50,7 @@ pub struct Cache<H> {
 }
 
 /// A new registration, its range, and the region that must end with its lease.
-type Made<H> = (Arc<Counted<H>>, Span, Option<Span>);
+type NewRegistration<H> = (Arc<Counted<H>>, Span, Option<Span>);
 
 impl<H> Cache<H> {
     /// A cache for `n_ports` ports, with memory events from `source`. Without a source, only explicit registrations
@@ -130,15 +130,15 @@ impl<H> Cache<H> {
             if !is_settled {
                 // A kept registration of the range may lead to unmapped pages, and while it exists, an interface that
                 // shares registrations of the same pages would not make a new one.
-                state.end(span, is_explicit);
+                state.invalidate(span, is_explicit);
             }
             if may_keep { state.hit(port, span) } else { None }
         });
-        let (handle, registered, explicit) = match known {
+        let (handle, registered, owned_region) = match known {
             Some((handle, registered)) => (handle, registered, None),
             None => self.register_new(may_keep, is_explicit, port, span, register)?,
         };
-        Ok(Lease { handle, offset: (addr - registered.start()) as u64, explicit })
+        Ok(Lease { handle, offset: (addr - registered.start()) as u64, owned_region })
     }
 
     /// Makes a registration; returns it with its range, and with the region that must end with its lease.
@@ -149,7 +149,7 @@ impl<H> Cache<H> {
         port: PortId,
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<Made<H>, CacheError<E>> {
+    ) -> Result<NewRegistration<H>, CacheError<E>> {
         for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
             let Some(miss) = self.with(port, |state| state.begin(port, span, is_explicit)) else {
                 break;
@@ -172,15 +172,15 @@ impl<H> Cache<H> {
 
     /// Ends the use of a registration at its port.
     pub fn release(&self, port: PortId, lease: Lease<H>) {
-        let Lease { handle, explicit, .. } = lease;
-        self.with(port, |state| explicit.into_iter().for_each(|span| state.end_one(span)));
+        let Lease { handle, owned_region, .. } = lease;
+        self.with(port, |state| owned_region.into_iter().for_each(|span| state.remove(span)));
         drop(handle);
     }
 
     /// Ends every kept registration, of all ports; those in use exist until their last lease is released.
     /// Registrations at this port are dropped now, others in the next calls for their ports.
-    pub fn end_all(&self, port: PortId) {
-        self.with(port, |state| state.end(Span::EVERYTHING, true));
+    pub fn invalidate_all(&self, port: PortId) {
+        self.with(port, |state| state.invalidate(Span::EVERYTHING, true));
     }
 
     /// Drops all registrations of a port, at its end: none may be in use.

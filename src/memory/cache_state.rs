@@ -80,7 +80,7 @@ impl<H> CacheState<H> {
             config,
             regions: Regions::new(n_ports),
             pending: vec![None; n_ports].into(),
-            forks: forks::state(),
+            forks: forks::generation(),
             stats: CacheStats { mode, ..CacheStats::default() },
         }
     }
@@ -138,19 +138,19 @@ impl<H> CacheState<H> {
     }
 
     /// Ends the regions that overlap a range: all of them, or only those that are idle.
-    pub(super) fn end(&mut self, of: Span, also_leased: bool) {
+    pub(super) fn invalidate(&mut self, of: Span, also_leased: bool) {
         self.stats.invalidations += match also_leased {
             true => {
                 self.mark_stale(of);
-                self.regions.end(of)
+                self.regions.invalidate(of)
             }
-            false => self.regions.end_idle(of),
+            false => self.regions.invalidate_idle(of),
         };
     }
 
     /// Ends the region of exactly this range, if there is one.
-    pub(super) fn end_one(&mut self, span: Span) {
-        self.regions.end_one(span);
+    pub(super) fn remove(&mut self, span: Span) {
+        self.regions.remove(span);
     }
 
     /// Ends all registrations of a port.
@@ -221,11 +221,11 @@ impl<H> CacheState<H> {
     /// Applies all events that happened before the call.
     #[inline]
     pub(super) fn read_events(&mut self) {
-        let forks = forks::state();
+        let forks = forks::generation();
         if forks != self.forks {
             // The parent's next write gives it new pages; the registered pages stay with the child.
             self.forks = forks;
-            self.end(Span::EVERYTHING, true);
+            self.invalidate(Span::EVERYTHING, true);
         }
         let Some((events, position)) = &self.events else { return };
         if !events.log.has_news(*position) {
@@ -237,7 +237,7 @@ impl<H> CacheState<H> {
                 return;
             }
             self.stats.overflows += u64::from(of == Span::EVERYTHING);
-            self.end(of, true);
+            self.invalidate(of, true);
         });
         self.events = Some((events, position));
     }

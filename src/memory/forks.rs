@@ -24,7 +24,8 @@ pub(super) fn watch() {
 }
 
 extern "C" fn parent() {
-    // Release: pairs with the acquire in `state`. In the forking thread this precedes the return of the fork anyway.
+    // Release: pairs with the acquire in `generation`. In the forking thread this precedes the return of the fork
+    // anyway.
     FORKS.fetch_add(1, Ordering::Release);
 }
 
@@ -34,12 +35,12 @@ extern "C" fn child() {
 }
 
 /// A number that changes with every fork.
-pub(super) fn state() -> usize {
+pub(super) fn generation() -> usize {
     FORKS.load(Ordering::Acquire)
 }
 
 /// True in a child process that was forked after the first cache was made: it inherits no memory events, so it keeps
 /// no registrations.
 pub(super) fn is_child() -> bool {
-    state() & CHILD != 0
+    generation() & CHILD != 0
 }

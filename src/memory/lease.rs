@@ -39,7 +39,7 @@ pub struct Lease<H> {
     pub(super) handle: Arc<Counted<H>>,
     pub(super) offset: u64,
     /// The region that ends with this lease.
-    pub(super) explicit: Option<Span>,
+    pub(super) owned_region: Option<Span>,
 }
 
 impl<H> Lease<H> {

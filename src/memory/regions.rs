@@ -99,17 +99,17 @@ impl<H> Regions<H> {
     }
 
     /// Ends the regions that overlap a range; returns their number.
-    pub(super) fn end(&mut self, of: Span) -> u64 {
+    pub(super) fn invalidate(&mut self, of: Span) -> u64 {
         self.take(of, |_| true)
     }
 
     /// Ends the regions that overlap a range and are not leased; returns their number.
-    pub(super) fn end_idle(&mut self, of: Span) -> u64 {
+    pub(super) fn invalidate_idle(&mut self, of: Span) -> u64 {
         self.take(of, |live| !live.is_leased())
     }
 
     /// Ends the region of exactly this range, if there is one.
-    pub(super) fn end_one(&mut self, span: Span) {
+    pub(super) fn remove(&mut self, span: Span) {
         self.take(span, |live| live.span == span);
     }
 
@@ -118,7 +118,7 @@ impl<H> Regions<H> {
     pub(super) fn evict(&mut self) -> Option<Vec<Span>> {
         let idle = self.live.iter().filter(|region| !region.is_leased());
         let span = idle.min_by_key(|region| region.last_used)?.span;
-        self.end_one(span);
+        self.remove(span);
         // The other regions are sorted by start, and so by end.
         let others = self.live.iter().map(|other| other.span).filter(|other| other.overlaps(span));
         let mut from = span.start();
@@ -197,11 +197,11 @@ mod tests {
                     Op::End(span) => {
                         let n = model.len();
                         model.retain(|old| !old.overlaps(span));
-                        prop_assert_eq!(regions.end(span), (n - model.len()) as u64);
+                        prop_assert_eq!(regions.invalidate(span), (n - model.len()) as u64);
                     }
                     Op::EndOne(pick) => if !model.is_empty() {
                         let span = model.remove(pick % model.len());
-                        regions.end_one(span);
+                        regions.remove(span);
                     }
                 }
                 model.sort_by_key(|span| span.start());

@@ -5,22 +5,22 @@ use half::f16;
 use super::loops::{self, block_lanes};
 use super::operators::{Element, Operator};
 
-type Into = unsafe fn(&mut [u8], &[u8]);
-type Three = unsafe fn(&mut [u8], &[u8], &[u8]);
+type TwoAddress = unsafe fn(&mut [u8], &[u8]);
+type ThreeAddress = unsafe fn(&mut [u8], &[u8], &[u8]);
 
 /// The loops for one element type and operator. All slices of one call have the same length, a multiple of the
 /// element's size.
 #[derive(Clone, Copy)]
 pub(super) struct Kernels {
-    left: Into,
-    right: Into,
-    three: Three,
+    left: TwoAddress,
+    right: TwoAddress,
+    three: ThreeAddress,
 }
 
 impl Kernels {
     /// # Safety
     /// The processor must have the instructions that these functions were compiled for.
-    pub(super) unsafe fn new(left: Into, right: Into, three: Three) -> Kernels {
+    pub(super) unsafe fn new(left: TwoAddress, right: TwoAddress, three: ThreeAddress) -> Kernels {
         Kernels { left, right, three }
     }
 
@@ -45,7 +45,7 @@ impl Kernels {
 
 /// The loops compiled for one set of vector instructions. A value of such a type exists only on a processor that has
 /// these instructions.
-pub(super) trait Version: Copy {
+pub(super) trait Isa: Copy {
     /// The loops for `T` and `O`, where `B` is `block_lanes::<T>()`.
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels;
     /// The loops for f16, which are computed in f32.
@@ -56,7 +56,7 @@ pub(super) trait Version: Copy {
 #[derive(Clone, Copy)]
 pub(super) struct Baseline;
 
-impl Version for Baseline {
+impl Isa for Baseline {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: these are compiled for the target's baseline.
         unsafe {

@@ -44,29 +44,29 @@ numbers! {
 impl<V: Number, L: Number> Element for Pair<V, L> where Pair<V, L>: bytemuck::Pod {}
 
 #[inline(always)]
-fn one_of<V: Number, L: Number>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> Pair<V, L> {
+fn select<V: Number, L: Number>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> Pair<V, L> {
     let (values, locations): (Order, Order) = of_pair(V::DTYPE, L::DTYPE, is_min);
-    let places = |pair: Pair<V, L>| {
-        // The place of the location is inverted, so that of equal values the lowest location has the maximum.
-        (values.place_of(pair.value.bits()), !locations.place_of(pair.location.bits()))
+    let keys = |pair: Pair<V, L>| {
+        // The sort key of the location is inverted, so that of equal values the lowest location has the maximum.
+        (values.sort_key(pair.value.bits()), !locations.sort_key(pair.location.bits()))
     };
-    let (value, location) = places(a).max(places(b));
+    let (value, location) = keys(a).max(keys(b));
     Pair {
-        value: V::of_bits(values.number_at(value)),
-        location: L::of_bits(locations.number_at(!location)),
+        value: V::of_bits(values.of_sort_key(value)),
+        location: L::of_bits(locations.of_sort_key(!location)),
     }
 }
 
 impl<V: Number, L: Number> Operator<Pair<V, L>> for MinLoc {
     #[inline(always)]
     fn apply(a: Pair<V, L>, b: Pair<V, L>) -> Pair<V, L> {
-        one_of(a, b, true)
+        select(a, b, true)
     }
 }
 
 impl<V: Number, L: Number> Operator<Pair<V, L>> for MaxLoc {
     #[inline(always)]
     fn apply(a: Pair<V, L>, b: Pair<V, L>) -> Pair<V, L> {
-        one_of(a, b, false)
+        select(a, b, false)
     }
 }

@@ -27,7 +27,7 @@ pub(super) const fn block_lanes<T>() -> usize {
 pub(super) fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
     let mut dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);
     let mut src: &[Unaligned<T>] = bytemuck::cast_slice(src);
-    if O::LOOSE_NAN {
+    if O::NONCANONICAL_NAN {
         let (dst_blocks, dst_rest) = dst.as_chunks_mut::<B>();
         let (src_blocks, src_rest) = src.as_chunks::<B>();
         for (d, s) in dst_blocks.iter_mut().zip(src_blocks) {
@@ -57,7 +57,7 @@ pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
     let mut dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);
     let mut a: &[Unaligned<T>] = bytemuck::cast_slice(a);
     let mut b: &[Unaligned<T>] = bytemuck::cast_slice(b);
-    if O::LOOSE_NAN {
+    if O::NONCANONICAL_NAN {
         let (dst_blocks, dst_rest) = dst.as_chunks_mut::<B>();
         let (a_blocks, a_rest) = a.as_chunks::<B>();
         let (b_blocks, b_rest) = b.as_chunks::<B>();
@@ -76,7 +76,7 @@ pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
 pub(super) struct Swapped<O>(O);
 
 impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
-    const LOOSE_NAN: bool = O::LOOSE_NAN;
+    const NONCANONICAL_NAN: bool = O::NONCANONICAL_NAN;
 
     #[inline(always)]
     fn apply(a: T, b: T) -> T {
@@ -87,7 +87,7 @@ impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
 #[inline(always)]
 fn one<T: Element, O: Operator<T>>(a: T, b: T) -> T {
     let result = O::apply(a, b);
-    if O::LOOSE_NAN { result.canonical() } else { result }
+    if O::NONCANONICAL_NAN { result.canonical() } else { result }
 }
 
 /// A block of results, before NaNs are made canonical.

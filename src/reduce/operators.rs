@@ -30,7 +30,7 @@ pub(super) trait Element: Pod {
 /// An operator on elements of type `T`.
 pub(super) trait Operator<T> {
     /// Whether `apply` may yield a NaN that is not canonical, which the loop must then correct.
-    const LOOSE_NAN: bool = false;
+    const NONCANONICAL_NAN: bool = false;
 
     fn apply(a: T, b: T) -> T;
 }
@@ -47,9 +47,9 @@ pub(super) struct BitOr;
 pub(super) struct BitXor;
 
 macro_rules! operator {
-    ($t:ty, $op:ty, |$a:ident, $b:ident| $result:expr $(, loose_nan: $loose:literal)?) => {
+    ($t:ty, $op:ty, |$a:ident, $b:ident| $result:expr $(, noncanonical_nan: $noncanonical:literal)?) => {
         impl Operator<$t> for $op {
-            $(const LOOSE_NAN: bool = $loose;)?
+            $(const NONCANONICAL_NAN: bool = $noncanonical;)?
 
             #[inline(always)]
             fn apply($a: $t, $b: $t) -> $t {
@@ -126,8 +126,8 @@ macro_rules! reals {
             }
         }
 
-        operator!($t, Sum, |a, b| a + b, loose_nan: true);
-        operator!($t, Product, |a, b| a * b, loose_nan: true);
+        operator!($t, Sum, |a, b| a + b, noncanonical_nan: true);
+        operator!($t, Product, |a, b| a * b, noncanonical_nan: true);
         operator!($t, Min, |a, b| a.smaller(b));
         operator!($t, Max, |a, b| a.larger(b));
 
@@ -135,7 +135,7 @@ macro_rules! reals {
         // The complex sum is the sum of the parts, computed as a sum of twice as many reals.
         operator!(Complex<$t>, Product, |a, b| {
             Complex::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
-        }, loose_nan: true);
+        }, noncanonical_nan: true);
     )*};
 }
 reals! {

@@ -1,5 +1,5 @@
-//! The orders of minimum and maximum: maps numbers to their places in the order, unsigned integers of the numbers'
-//! width. -0 is before +0. NaN has the last place in both orders, since it is the result of both.
+//! The orders of minimum and maximum: maps numbers to sort keys, unsigned integers of the numbers' width. -0 is before
+//! +0. NaN has the highest key in both orders, since it is the result of both.
 
 use super::Dtype;
 
@@ -50,15 +50,15 @@ impl Order {
         self.sign | (self.sign - 1)
     }
 
-    /// The place of a number that is given by its bits.
+    /// The sort key of a number that is given by its bits.
     #[inline(always)]
-    pub(super) fn place_of(self, bits: u64) -> u64 {
+    pub(super) fn sort_key(self, bits: u64) -> u64 {
         let is_zero = self.has_one_zero && bits == self.sign;
         let upright = match self.kind {
             Kind::Float { .. } if is_zero => self.sign,
             Kind::Unsigned => bits,
             Kind::Signed => bits ^ self.sign,
-            // NaN: no infinity has this place, whether inverted or not.
+            // NaN: no infinity has this key, whether inverted or not.
             Kind::Float { infinity, .. } if bits & !self.sign > infinity => return self.all(),
             // Negative numbers are lower the larger their magnitude.
             Kind::Float { .. } if bits & self.sign != 0 => bits ^ self.all(),
@@ -67,14 +67,14 @@ impl Order {
         if self.is_inverted { upright ^ self.all() } else { upright }
     }
 
-    /// The bits of the number at a place.
+    /// The bits of the number with a sort key.
     #[inline(always)]
-    pub(super) fn number_at(self, place: u64) -> u64 {
-        let upright = if self.is_inverted { place ^ self.all() } else { place };
+    pub(super) fn of_sort_key(self, key: u64) -> u64 {
+        let upright = if self.is_inverted { key ^ self.all() } else { key };
         match self.kind {
             Kind::Unsigned => upright,
             Kind::Signed => upright ^ self.sign,
-            Kind::Float { nan, .. } if place == self.all() => nan,
+            Kind::Float { nan, .. } if key == self.all() => nan,
             Kind::Float { .. } if upright & self.sign == 0 => upright ^ self.all(),
             Kind::Float { .. } => upright ^ self.sign,
         }

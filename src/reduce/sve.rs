@@ -6,7 +6,7 @@
 use bytemuck::cast_slice;
 use half::f16;
 
-use super::kernels::{Kernels, Version};
+use super::kernels::{Isa, Kernels};
 use super::loops::{self, Unaligned, block_lanes};
 use super::operators::{Element, Operator};
 
@@ -23,7 +23,7 @@ impl Sve {
     }
 }
 
-impl Version for Sve {
+impl Isa for Sve {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: `self` proves that the processor has the instructions.
         unsafe { Kernels::new(left::<T, O, B>, right::<T, O, B>, three::<T, O, B>) }
@@ -36,7 +36,7 @@ impl Version for Sve {
 
 #[target_feature(enable = "sve")]
 fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
-    if !O::LOOSE_NAN {
+    if !O::NONCANONICAL_NAN {
         return loops::left::<T, O, B>(dst, src);
     }
     let (dst, src): (&mut [Unaligned<T>], &[Unaligned<T>]) =
@@ -61,7 +61,7 @@ fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8])
 
 #[target_feature(enable = "sve")]
 fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b: &[u8]) {
-    if !O::LOOSE_NAN {
+    if !O::NONCANONICAL_NAN {
         return loops::three::<T, O, B>(dst, a, b);
     }
     let dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);

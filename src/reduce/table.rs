@@ -7,7 +7,7 @@
 use half::bf16;
 use num_complex::Complex;
 
-use super::kernels::{Baseline, Kernels, Version};
+use super::kernels::{Baseline, Isa, Kernels};
 use super::locations::{MaxLoc, MinLoc};
 use super::loops::block_lanes;
 use super::operators;
@@ -21,22 +21,22 @@ use super::{Dtype, Op};
 /// The loops for this type and operator on this processor; `None` if the operator is not defined for the type.
 pub(super) fn find(dtype: Dtype, op: Op) -> Option<Kernels> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(version) = Avx2::detect() {
-        return find_in(version, dtype, op);
+    if let Some(isa) = Avx2::detect() {
+        return find_in(isa, dtype, op);
     }
     #[cfg(target_arch = "aarch64")]
-    if let Some(version) = Sve::detect() {
-        return find_in(version, dtype, op);
+    if let Some(isa) = Sve::detect() {
+        return find_in(isa, dtype, op);
     }
     find_in(Baseline, dtype, op)
 }
 
 /// The loops for this type and operator in one version; `None` if the operator is not defined for the type.
-pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Kernels> {
+pub(super) fn find_in<V: Isa>(isa: V, dtype: Dtype, op: Op) -> Option<Kernels> {
     macro_rules! select {
         ($t:ty: $($name:ident)*) => {
             match op {
-                $(Op::$name => version.kernels::<$t, operators::$name, { block_lanes::<$t>() }>(),)*
+                $(Op::$name => isa.kernels::<$t, operators::$name, { block_lanes::<$t>() }>(),)*
                 _ => return None,
             }
         };
@@ -54,8 +54,8 @@ pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Ke
     macro_rules! pair {
         ($value:ident, $location:ident) => {
             match op {
-                Op::MinLoc => version.kernels::<Pair<$value, $location>, MinLoc, { block_lanes::<Pair<$value, $location>>() }>(),
-                Op::MaxLoc => version.kernels::<Pair<$value, $location>, MaxLoc, { block_lanes::<Pair<$value, $location>>() }>(),
+                Op::MinLoc => isa.kernels::<Pair<$value, $location>, MinLoc, { block_lanes::<Pair<$value, $location>>() }>(),
+                Op::MaxLoc => isa.kernels::<Pair<$value, $location>, MaxLoc, { block_lanes::<Pair<$value, $location>>() }>(),
                 _ => return None,
             }
         };
@@ -70,10 +70,10 @@ pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Ke
         Dtype::U32 => integer!(u32),
         Dtype::U64 => integer!(u64),
         Dtype::F16 => match op {
-            Op::Sum => version.f16_kernels::<operators::Sum>(),
-            Op::Product => version.f16_kernels::<operators::Product>(),
-            Op::Min => version.f16_kernels::<operators::Min>(),
-            Op::Max => version.f16_kernels::<operators::Max>(),
+            Op::Sum => isa.f16_kernels::<operators::Sum>(),
+            Op::Product => isa.f16_kernels::<operators::Product>(),
+            Op::Min => isa.f16_kernels::<operators::Min>(),
+            Op::Max => isa.f16_kernels::<operators::Max>(),
             _ => return None,
         },
         Dtype::Bf16 => select!(bf16: Sum Product Min Max),

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
 
 use half::f16;
 
-use super::kernels::{Kernels, Version};
+use super::kernels::{Isa, Kernels};
 use super::loops::{self, block_lanes};
 use super::operators::{Element, Operator};
 
@@ -21,7 +21,7 @@ impl Avx2 {
     }
 }
 
-impl Version for Avx2 {
+impl Isa for Avx2 {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: `self` proves that the processor has the instructions.
         unsafe { Kernels::new(left::<T, O, B>, right::<T, O, B>, three::<T, O, B>) }

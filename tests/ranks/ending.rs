@@ -79,7 +79,7 @@ unsafe fn start_with(
     // SAFETY: the caller's promise.
     unsafe {
         engine.register(operation, memory, false, &mut keys).unwrap();
-        engine.start(operation, memory, &keys, ID, StartOrder::Kept, at_once).unwrap();
+        engine.start(operation, memory, &keys, ID, StartOrder::InOrder, at_once).unwrap();
     }
     keys
 }

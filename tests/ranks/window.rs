@@ -58,7 +58,7 @@ fn far_operations_wait_for_earlier_ones() {
             (1, after(far)),
             (0, after(far + 9)),
         ];
-        kept.into_iter().for_each(|id| one.start(id, StartOrder::Kept));
+        kept.into_iter().for_each(|id| one.start(id, StartOrder::InOrder));
         let late = (0, after(far + 1));
         one.start(late, StartOrder::Late);
         (0..20).for_each(|_| _ = one.engine.progress(1, 0));
@@ -76,7 +76,7 @@ fn far_operations_wait_for_earlier_ones() {
             (1, after(far)),
             (0, after(far + 9)),
         ] {
-            other.start(id, if id == late { StartOrder::Late } else { StartOrder::Kept });
+            other.start(id, if id == late { StartOrder::Late } else { StartOrder::InOrder });
             other.wait(&one);
         }
         one.wait(&other);

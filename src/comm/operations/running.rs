@@ -128,7 +128,7 @@ impl OperationNumbers {
 
 /// Start order of a stage. Later stages start when the previous one is done, perhaps after later calls.
 pub(crate) fn start_order(stage: usize) -> StartOrder {
-    if stage == 0 { StartOrder::Kept } else { StartOrder::Late }
+    if stage == 0 { StartOrder::InOrder } else { StartOrder::Late }
 }
 
 impl Inner {

@@ -164,7 +164,7 @@ impl Registrar {
     /// Ends all cached registrations that are not in use; those in use end with their release.
     pub(super) fn forget(&mut self) {
         if let Some(PortCache { cache, port }) = &self.cache {
-            cache.end_all(*port);
+            cache.invalidate_all(*port);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::watchdog::{WaitedFor, Watchdog};
-use crate::engine::run::group::Group;
+use crate::engine::run::group::PortGroup;
 use crate::error::Error;
 
 /// Longest time counted between two tests; most of it is the caller's own computation.
@@ -28,7 +28,7 @@ impl OperationWatch {
     }
 
     /// As [`Watchdog::check`], for a caller that waits for the operation.
-    pub(crate) fn check(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
+    pub(crate) fn check(&mut self, group: &PortGroup, wanted: WaitedFor) -> Result<(), Error> {
         self.watchdog.check(group, wanted)
     }
 
@@ -36,7 +36,7 @@ impl OperationWatch {
     ///
     /// # Errors
     /// As [`Watchdog::check`].
-    pub(crate) fn note_test(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
+    pub(crate) fn note_test(&mut self, group: &PortGroup, wanted: WaitedFor) -> Result<(), Error> {
         self.n_tests = self.n_tests.wrapping_add(1);
         if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
             return Ok(());
@@ -45,12 +45,12 @@ impl OperationWatch {
     }
 
     /// Whether nothing has moved since the last check.
-    pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
+    pub(crate) fn is_still(&self, group: &PortGroup, wanted: WaitedFor) -> bool {
         self.watchdog.is_still(group, wanted)
     }
 
     /// Ends the watch when the operation is done.
-    pub(crate) fn end(&mut self, group: &Group) {
+    pub(crate) fn end(&mut self, group: &PortGroup) {
         self.watchdog.end(group);
     }
 }

@@ -21,7 +21,7 @@ use crate::endpoint::{Status, gossip_peers};
 use crate::error::{Awaited, Blame, Error, Fault};
 
 use super::search::Search;
-use crate::engine::run::group::{Group, OnTimeout};
+use crate::engine::run::group::{OnTimeout, PortGroup};
 use crate::engine::run::port::Port;
 
 /// Age of a wait at which it is published: much more than most waits take, much less than any time-out.
@@ -67,7 +67,7 @@ enum Effort {
 
 impl Effort {
     /// The ranks to ask if no particular rank is suspected.
-    fn ranks(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
+    fn ranks(self, group: &PortGroup) -> Box<dyn Iterator<Item = Rank>> {
         let (rank, n_ranks) = (group.rank, group.n_ranks);
         match self {
             Effort::Quick => Box::new(gossip_peers(rank, n_ranks)),
@@ -96,14 +96,14 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Ends the watch over a wait that is over.
     #[inline]
-    pub(crate) fn end(&mut self, group: &Group) {
+    pub(crate) fn end(&mut self, group: &PortGroup) {
         if self.last_check.is_some() {
             self.end_started(group);
         }
     }
 
     #[cold]
-    fn end_started(&mut self, group: &Group) {
+    fn end_started(&mut self, group: &PortGroup) {
         if self.is_published {
             group.publish(Status::Busy);
         }
@@ -114,13 +114,13 @@ impl Watchdog {
     ///
     /// # Errors
     /// [`Error::Lost`] or [`Error::Timeout`] if waiting longer is pointless.
-    pub(crate) fn check(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
+    pub(crate) fn check(&mut self, group: &PortGroup, wanted: WaitedFor) -> Result<(), Error> {
         self.check_with_gap(group, wanted, LONGEST_GAP)
     }
 
     pub(super) fn check_with_gap(
         &mut self,
-        group: &Group,
+        group: &PortGroup,
         wanted: WaitedFor,
         gap: Duration,
     ) -> Result<(), Error> {
@@ -191,13 +191,13 @@ impl Watchdog {
     }
 
     /// Whether nothing has moved since the last check.
-    pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
+    pub(crate) fn is_still(&self, group: &PortGroup, wanted: WaitedFor) -> bool {
         wanted.progress_mark(group) == self.progress_mark
     }
 }
 
 /// Whether waiting longer is certainly in vain.
-fn is_certain(group: &Group, blame: Blame) -> bool {
+fn is_certain(group: &PortGroup, blame: Blame) -> bool {
     match blame.fault {
         Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
         // The rank may still arrive.
@@ -210,7 +210,7 @@ fn is_certain(group: &Group, blame: Blame) -> bool {
 
 impl WaitedFor {
     /// A number that changes when the subject makes progress.
-    fn progress_mark(self, group: &Group) -> u64 {
+    fn progress_mark(self, group: &PortGroup) -> u64 {
         match self {
             WaitedFor::Operation(operation) => {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
@@ -222,7 +222,7 @@ impl WaitedFor {
     }
 
     /// Longest time without progress.
-    fn timeout(self, group: &Group) -> Duration {
+    fn timeout(self, group: &PortGroup) -> Duration {
         let timeout = group.config.timeout;
         match self {
             WaitedFor::TearDown(_) if self.awaited(group).2 == Awaited::Interface => {
@@ -232,7 +232,7 @@ impl WaitedFor {
         }
     }
 
-    fn awaited(self, group: &Group) -> (PortId, u32, Awaited) {
+    fn awaited(self, group: &PortGroup) -> (PortId, u32, Awaited) {
         match self {
             WaitedFor::AllRanks => (PortId(0), 0, Awaited::AllRanks),
             WaitedFor::Rank(rank) => (PortId(0), 0, Awaited::MessageFrom(rank)),
@@ -249,7 +249,7 @@ impl WaitedFor {
         }
     }
 
-    fn status(self, group: &Group) -> Status {
+    fn status(self, group: &PortGroup) -> Status {
         let beat = group.next_beat();
         if let WaitedFor::Rank(peer) = self {
             return Status::AtHardware(peer, beat);
@@ -268,7 +268,7 @@ impl WaitedFor {
     }
 
     /// The rank at fault, if a search of at most `patience` finds it.
-    fn cause(self, group: &Group, patience: Duration, effort: Effort) -> Option<Blame> {
+    fn cause(self, group: &PortGroup, patience: Duration, effort: Effort) -> Option<Blame> {
         let is_apparent = |found: &Option<Blame>| {
             found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
         };
@@ -300,7 +300,7 @@ impl WaitedFor {
     }
 
     /// Whether this rank, of all ranks with possibly the same cause, should report that its wait takes too long.
-    fn is_witness(self, group: &Group, patience: Duration, cause: Option<Blame>) -> bool {
+    fn is_witness(self, group: &PortGroup, patience: Duration, cause: Option<Blame>) -> bool {
         let search = self.begin_search(group, patience);
         let reporter = match (self, self.awaited(group).2) {
             (WaitedFor::AllRanks, _) => search.reporter_at_gates(group.n_ranks),
@@ -316,7 +316,7 @@ impl WaitedFor {
     }
 
     /// Publishes for [`BEATS_TIME`] that this rank still waits.
-    fn keep_publishing(self, group: &Group) {
+    fn keep_publishing(self, group: &PortGroup) {
         for _ in 0..BEATS {
             group.waits.time.sleep(BEATS_TIME / BEATS);
             group.progress();
@@ -325,7 +325,7 @@ impl WaitedFor {
     }
 
     /// A search of at most `patience`, on the port that the wait is for.
-    fn begin_search(self, group: &Group, patience: Duration) -> Search<'_> {
+    fn begin_search(self, group: &PortGroup, patience: Duration) -> Search<'_> {
         Search {
             rank: group.rank,
             port: &group.ports[self.awaited(group).0.index()],
@@ -339,7 +339,7 @@ impl WaitedFor {
     /// publishing that it waits, since other ranks may check twice meanwhile.
     fn survey(
         self,
-        group: &Group,
+        group: &PortGroup,
         patience: Duration,
         effort: Effort,
     ) -> Result<Vec<(Rank, Status)>, Option<Blame>> {
@@ -351,7 +351,7 @@ impl WaitedFor {
     /// status, as a waiting rank would.
     fn absent(
         self,
-        group: &Group,
+        group: &PortGroup,
         earlier: &[(Rank, Status)],
         now: Vec<(Rank, Status)>,
     ) -> Option<Blame> {
@@ -364,7 +364,7 @@ impl WaitedFor {
     }
 
     /// The rank at fault, by the chain of waits.
-    fn search(self, group: &Group, patience: Duration, effort: Effort) -> Option<Blame> {
+    fn search(self, group: &PortGroup, patience: Duration, effort: Effort) -> Option<Blame> {
         let search = self.begin_search(group, patience);
         match (self, self.awaited(group).2) {
             (WaitedFor::AllRanks, _) => search.find_absent(effort.ranks(group)),

@@ -64,7 +64,7 @@ pub struct EngineConfig {
 }
 
 /// See the module documentation.
-pub(crate) struct Group {
+pub(crate) struct PortGroup {
     pub(crate) rank: Rank,
     /// Ranks of the world communicator.
     pub(crate) n_ranks: u32,
@@ -85,7 +85,7 @@ pub(crate) struct Group {
     pub(crate) n_hook_moves: AtomicU64,
 }
 
-impl Group {
+impl PortGroup {
     /// Whether operations of several communicators have been started, perhaps by several
     /// threads.
     pub(crate) fn has_several_comms(&self) -> bool {

@@ -30,7 +30,7 @@ const SHORT_BYTES: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartOrder {
     /// After all earlier operations of its communicator, on all ranks.
-    Kept,
+    InOrder,
     /// When another operation has delivered what it needs, perhaps after later operations.
     Late,
 }
@@ -78,7 +78,7 @@ impl PortRun {
             memories: Memories::with_room(most_operands as usize + 1, most_views),
             context: 0,
             operation: 0,
-            order: StartOrder::Kept,
+            order: StartOrder::InOrder,
             progress: Progress::new(code, port_flags),
             recvs_posted: 0,
             recvs_open: 0,
@@ -125,7 +125,7 @@ impl PortRun {
     /// Context and number of the operation, if its order is kept.
     #[inline]
     pub(crate) fn ordered(&self) -> Option<(u64, u32)> {
-        (self.order == StartOrder::Kept).then_some((self.context, self.operation))
+        (self.order == StartOrder::InOrder).then_some((self.context, self.operation))
     }
 
     /// Context and number of the operation, in one number.
@@ -177,7 +177,7 @@ impl PortRun {
             }
             moved |= self.post(endpoint, run, room, sink)?;
             // Only local tasks make others ready at once.
-            let Some(written) = self.work(run, sink) else { break };
+            let Some(written) = self.execute_local(run, sink) else { break };
             moved = true;
             bytes += written;
             if bytes >= WORK_BYTES || self.is_finished() {
@@ -303,7 +303,7 @@ impl PortRun {
     /// Executes the first local task that is ready; `run` is the number of this run. Returns the number of bytes that
     /// the task has written, if there was one.
     #[inline]
-    pub fn work(&mut self, run: u32, sink: &mut impl Sink) -> Option<u64> {
+    pub fn execute_local(&mut self, run: u32, sink: &mut impl Sink) -> Option<u64> {
         let task = self.progress.locals.pop()?;
         let start = sink.since();
         let code = &self.program.ports[self.port.index()];

@@ -83,7 +83,7 @@ proptest! {
             prop_assert!(op == Op::Product || (op == Op::Sum && !dtype.is_integer()), "{dtype} {op}");
             return Ok(());
         };
-        let most = map.most(WORDS);
+        let most = map.max_elements(WORDS);
         prop_assert!(most >= WORDS as u64 / 2 && map.n_words(most) <= WORDS && map.n_words(most + 1) > WORDS);
         let count = 1 + (share * (most - 1) as f64) as u64;
         let operand = |rank: u64| vector(dtype, count as usize, seed.wrapping_add(rank));
@@ -121,7 +121,7 @@ fn sixteen_bits_are_ordered_as_minimum_and_maximum_order_them() {
 
 #[test]
 fn packing_is_as_dense_as_bits_allow() {
-    let most = |dtype, op, n| WordMap::new(dtype, op, n).map(|map| map.most(WORDS));
+    let most = |dtype, op, n| WordMap::new(dtype, op, n).map(|map| map.max_elements(WORDS));
     for (dtype, op, n, expected) in [
         (Dtype::I32, Op::Max, 5, Some(6)),
         (Dtype::I32, Op::Sum, 5, Some(6)),
@@ -156,7 +156,7 @@ fn sums_of_reals_are_those_of_their_doubles() {
     let mut bits = [0; 4];
     RealSum::new(Dtype::F32).unwrap().decode(&[-f64::NAN], &mut bits);
     assert_eq!(u32::from_ne_bytes(bits), 0x7fc0_0000);
-    let most = |dtype| RealSum::new(dtype).map(|map| map.most(3));
+    let most = |dtype| RealSum::new(dtype).map(|map| map.max_elements(3));
     assert_eq!(most(Dtype::ComplexF64), Some(1));
     assert_eq!((most(Dtype::F64), most(Dtype::F16), most(Dtype::I32)), (Some(3), None, None));
 }

@@ -27,7 +27,7 @@ enum Code {
     Bits,
     /// One bit: whether the number is not 0.
     Truth,
-    /// The number's place in an order.
+    /// The number's sort key in an order.
     Order(Order),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct WordMap {
     /// Bits from one number of a word to the next.
     stride: u32,
     /// Numbers in a word.
-    lanes: usize,
+    per_word: usize,
 }
 
 impl WordMap {
@@ -55,8 +55,8 @@ impl WordMap {
         let number_bytes = dtype.size_bytes() / numbers;
         let width = 8 * number_bytes as u32;
         let with = |codes, op, bits: u32, stride: u32| {
-            let lanes = 1 + ((u64::BITS - bits) / stride) as usize;
-            Some(WordMap { op, codes, numbers, number_bytes, stride, lanes })
+            let per_word = 1 + ((u64::BITS - bits) / stride) as usize;
+            Some(WordMap { op, codes, numbers, number_bytes, stride, per_word })
         };
         let bits = |op| with([Code::Bits; 2], op, width, width);
         let truth = |op| with([Code::Truth; 2], op, 1, 1);
@@ -99,13 +99,13 @@ impl WordMap {
     }
 
     /// Most elements that fit in `n_words` words.
-    pub(crate) fn most(&self, n_words: usize) -> u64 {
-        (n_words * self.lanes / self.numbers) as u64
+    pub(crate) fn max_elements(&self, n_words: usize) -> u64 {
+        (n_words * self.per_word / self.numbers) as u64
     }
 
     /// Words for `count` elements.
     pub(crate) fn n_words(&self, count: u64) -> usize {
-        (count as usize * self.numbers).div_ceil(self.lanes)
+        (count as usize * self.numbers).div_ceil(self.per_word)
     }
 
     /// Writes the words of elements.
@@ -119,9 +119,9 @@ impl WordMap {
             let coded = match self.codes[at % self.numbers] {
                 Code::Bits => number,
                 Code::Truth => u64::from(number != 0),
-                Code::Order(order) => order.place_of(number),
+                Code::Order(order) => order.sort_key(number),
             };
-            words[at / self.lanes] |= coded << self.shift(at);
+            words[at / self.per_word] |= coded << self.shift(at);
         }
     }
 
@@ -131,18 +131,18 @@ impl WordMap {
     /// As [`encode`](WordMap::encode).
     pub(crate) fn decode(&self, words: &[u64], elements: &mut [u8]) {
         for (at, number) in elements.chunks_exact_mut(self.number_bytes).enumerate() {
-            let coded = words[at / self.lanes] >> self.shift(at);
+            let coded = words[at / self.per_word] >> self.shift(at);
             // The bits above the number belong to other numbers; `write` drops them.
             let value = match self.codes[at % self.numbers] {
                 Code::Bits => coded,
                 Code::Truth => coded & 1,
-                Code::Order(order) => order.number_at(coded),
+                Code::Order(order) => order.of_sort_key(coded),
             };
             write(value, number);
         }
     }
 
     fn shift(&self, at: usize) -> u32 {
-        (at % self.lanes) as u32 * self.stride
+        (at % self.per_word) as u32 * self.stride
     }
 }

@@ -27,7 +27,7 @@ impl RealSum {
     }
 
     /// Most elements that fit in `n_doubles` doubles.
-    pub(crate) fn most(self, n_doubles: usize) -> u64 {
+    pub(crate) fn max_elements(self, n_doubles: usize) -> u64 {
         (n_doubles / self.numbers) as u64
     }
 

@@ -71,10 +71,10 @@ impl Gates {
         };
         let (task, most) = if let Some(map) = WordMap::new(dtype, op, self.n_ranks) {
             can(map.op().capability())?;
-            (Task::Words(map), map.most(self.caps.max_uint64_reduction.min(MOST_WORDS)))
+            (Task::Words(map), map.max_elements(self.caps.max_uint64_reduction.min(MOST_WORDS)))
         } else if let (Op::Sum, Some(sum)) = (op, RealSum::new(dtype)) {
             can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
-            (Task::Doubles(sum), sum.most(self.caps.max_double_reduction.min(MOST_DOUBLES)))
+            (Task::Doubles(sum), sum.max_elements(self.caps.max_double_reduction.min(MOST_DOUBLES)))
         } else {
             return Err(Refusal::Elements { op, dtype });
         };

@@ -63,7 +63,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             let mut run = PortRun::new(program, at, Some(reducer), port_flags.clone());
             let memories = rank.memories(port);
             // SAFETY: the buffers outlive the runs and are not touched before they end.
-            unsafe { run.start((0, seed as u32), StartOrder::Kept, memories) };
+            unsafe { run.start((0, seed as u32), StartOrder::InOrder, memories) };
             runs.push((run, wire.endpoint(number as u32, port, seed)));
         }
     }
@@ -90,7 +90,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
         } else {
             let heard = run.poll_flags();
             let posted = run.post(endpoint, 0, 0, &mut ()).unwrap();
-            let worked = rng.random_bool(0.5) && run.work(0, &mut ()).is_some();
+            let worked = rng.random_bool(0.5) && run.execute_local(0, &mut ()).is_some();
             run.settle();
             heard | posted | worked
         };

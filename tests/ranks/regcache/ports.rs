@@ -36,7 +36,7 @@ fn each_port_releases_its_own() {
     source.unmap(page(0), 1);
     drop(cache.get_at(1, page(9), 1).unwrap());
     assert_eq!(live(), [true, false, true]);
-    cache.cache().end_all(PortId(2));
+    cache.cache().invalidate_all(PortId(2));
     assert_eq!(live(), [true, false, false]);
     cache.cache().close(PortId(0));
     assert_eq!(live(), [false; 3]);
@@ -169,7 +169,7 @@ fn many_threads() {
                     let (at, len) = (page(random(24)) + random(99), 1 + random(pages(6)));
                     match random(20) {
                         0 => source.unmap(at, len),
-                        1 => cache.cache().end_all(PortId(thread as u16)),
+                        1 => cache.cache().invalidate_all(PortId(thread as u16)),
                         2 => held.clear(),
                         _ => {
                             let lease = cache.get_at(thread, at, len).unwrap();
@@ -186,7 +186,7 @@ fn many_threads() {
             });
         }
     });
-    (0..THREADS).for_each(|port| cache.cache().end_all(PortId(port as u16)));
+    (0..THREADS).for_each(|port| cache.cache().invalidate_all(PortId(port as u16)));
     let stats = cache.stats();
     assert_eq!((stats.registered_regions, device.live()), (0, 0));
     assert!(stats.hits > 0 && stats.misses > 0 && stats.evictions > 0 && stats.uncached > 0);
