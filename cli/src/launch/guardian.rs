@@ -38,17 +38,17 @@ impl Guardian {
     /// # Safety
     /// No other thread may exist in this process.
     pub(super) unsafe fn start(directory: &Path, rendezvous: &Path) -> io::Result<Self> {
-        let (told, launcher) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (mut told, launcher) = (File::from(told), File::from(launcher));
+        let (reader, launcher) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (mut reader, launcher) = (File::from(reader), File::from(launcher));
         // SAFETY: by the caller's promise no other thread exists, so none holds a lock that the child may need.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(launcher);
-                let_go();
+                detach();
                 // One byte means that the launcher ends normally; the end of the pipe without a byte means that it
                 // was killed.
-                if told.read(&mut [0]).is_ok_and(|n| n == 0) {
+                if reader.read(&mut [0]).is_ok_and(|n| n == 0) {
                     end_all(rendezvous);
                     // There is nowhere to report an error.
                     let _ = std::fs::remove_dir_all(directory);
@@ -71,7 +71,7 @@ impl Drop for Guardian {
 }
 
 /// Detaches the guardian: signals to the launcher's group do not reach it, and it keeps no output open.
-fn let_go() {
+fn detach() {
     // Errors leave the process as it is.
     let _ = setsid();
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
