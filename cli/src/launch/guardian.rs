@@ -19,8 +19,8 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 /// Maximum number of searches for processes of the job. The search repeats until it finds none, since the processes
 /// found may have started others.
-const SEARCHES: usize = 200;
-const BETWEEN: Duration = Duration::from_millis(5);
+const MOST_SEARCHES: usize = 200;
+const SEARCH_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The launcher's handle of the guardian. Dropping it tells the guardian that the launcher ends normally.
 pub(super) struct Guardian {
@@ -49,7 +49,7 @@ impl Guardian {
                 // One byte means that the launcher ends normally; the end of the pipe without a byte means that it
                 // was killed.
                 if reader.read(&mut [0]).is_ok_and(|n| n == 0) {
-                    end_all(rendezvous);
+                    kill_job(rendezvous);
                     // There is nowhere to report an error.
                     let _ = std::fs::remove_dir_all(directory);
                 }
@@ -80,9 +80,9 @@ fn detach() {
 }
 
 /// Kills all processes of the job with this rendezvous, in whichever process group they are.
-pub(super) fn end_all(rendezvous: &Path) {
+pub(super) fn kill_job(rendezvous: &Path) {
     let mark = [b"HOPBINE_RENDEZVOUS=", rendezvous.as_os_str().as_encoded_bytes()].concat();
-    for _ in 0..SEARCHES {
+    for _ in 0..MOST_SEARCHES {
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         let numbers =
             processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -90,7 +90,7 @@ pub(super) fn end_all(rendezvous: &Path) {
         if n_killed == 0 {
             return;
         }
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(SEARCH_INTERVAL);
     }
 }
 

@@ -74,7 +74,7 @@ impl Ranks {
     }
 
     fn processes(args: &Args) -> Result<Self, CliError> {
-        let world = join(&args.place, args.ports, args.drive, args.backend);
+        let world = join_world(&args.place, args.ports, args.drive, args.backend);
         let unread = || args.schedule.as_ref().and_then(|path| read_schedule(path).err());
         // A rank that cannot read the schedule joins with other settings than the other ranks. Its read error is more
         // useful than the resulting mismatch.
@@ -146,7 +146,7 @@ impl Ranks {
 ///
 /// # Errors
 /// [`CliError`].
-pub fn join(
+pub fn join_world(
     place: &Place,
     ports: Option<u32>,
     drive: Option<Drive>,

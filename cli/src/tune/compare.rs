@@ -46,8 +46,8 @@ pub(super) struct Call {
 }
 
 impl Compared {
-    /// Predicts calls with the tuned table, with the reference table `reference_table` and with all algorithms, for the given
-    /// numbers of ports.
+    /// Predicts calls with the tuned table, with `reference_table` and with all algorithms, for the given numbers of
+    /// ports.
     ///
     /// # Errors
     /// [`CliError`] if a table chooses an algorithm that does not support the shape.

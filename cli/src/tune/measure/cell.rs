@@ -58,7 +58,7 @@ pub struct CellResult {
     pub collective: String,
     pub bytes: u64,
     /// All candidates that were not far slower at first. The first is the choice of the reference table, as a plan.
-    /// The second is a call without options ([`Candidate::without_options`]), which may use barrier gates or a flat buffer.
+    /// The second is [`Candidate::without_options`], which may use barrier gates or a flat buffer.
     pub timed: Vec<TimedCandidate>,
     /// The fastest candidate, if it is faster than the reference choice, with the ratio of the times, measured again.
     pub faster: Option<(Candidate, Median)>,

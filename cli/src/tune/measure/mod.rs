@@ -62,9 +62,9 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         return launch::this_program(torus, backend);
     }
     let place = Place { torus: torus.clone(), map: MapArg::ColumnMajor };
-    let world = run::join(&place, None, None, args.backend)?;
+    let world = run::join_world(&place, None, None, args.backend)?;
     let outcome = on_rank(args, &world, table);
-    run::leave(world, outcome)
+    run::finish_world(world, outcome)
 }
 
 fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError> {
@@ -230,8 +230,8 @@ fn with_bench<R>(
     let rank = comm.rank();
     let size = case.data.dtype.size_bytes();
     let [n_send, n_recv] = [case.input_len(rank), case.result_len(rank)].map(|len| len * size);
-    let room = |n_bytes: usize| vec![0u64; n_bytes.div_ceil(size_of::<u64>())];
-    let (mut send, mut recv) = (room(n_send), room(n_recv));
+    let aligned_buffer = |n_bytes: usize| vec![0u64; n_bytes.div_ceil(size_of::<u64>())];
+    let (mut send, mut recv) = (aligned_buffer(n_send), aligned_buffer(n_recv));
     let send = &mut bytemuck::cast_slice_mut(&mut send)[..n_send];
     let recv = &mut bytemuck::cast_slice_mut(&mut recv)[..n_recv];
     measure(Bench::new(comm, case, (send, recv)))
