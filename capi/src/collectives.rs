@@ -22,9 +22,9 @@ macro_rules! argument {
 }
 
 /// A function that returns a request.
-macro_rules! giving {
+macro_rules! request_function {
     (
-        $what:literal $blocking:ident: $name:ident $form:ident $give:ident
+        $what:literal $blocking:ident: $name:ident $form:ident $make:ident
         $collective:ident($($argument:ident),*)
         $(#[doc = $promise:literal])*
     ) => {
@@ -40,7 +40,7 @@ macro_rules! giving {
         ) -> c_int {
             let arguments = Arguments::new(Collective::$collective)$(.$argument($argument))*;
             // SAFETY: the caller's promise.
-            unsafe { $form::$give(comm, &arguments, request) }
+            unsafe { $form::$make(comm, &arguments, request) }
         }
     };
 }
@@ -70,11 +70,11 @@ macro_rules! functions {
             unsafe { $form::perform(comm, &arguments) }
         }
 
-        giving! {
+        request_function! {
             "Starts" $blocking: $nonblocking $form start $collective($($argument),*)
             /// As for the blocking call, until the request is done; `request` is null or writable.
         }
-        giving! {
+        request_function! {
             "Prepares" $blocking: $persistent $form prepare $collective($($argument),*)
             /// As for the blocking call, whenever the request is active. The buffers are valid until the request is
             /// freed. `request` is null or writable.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use hopbine::{CallOptions, Communicator};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COMM, entry, out};
-use crate::handles::{COMMS, comm as find, hopbine_comm_t};
+use crate::handles::{COMMS, find_comm, hopbine_comm_t};
 
 /// The null communicator.
 pub const HOPBINE_COMM_NULL: hopbine_comm_t = 0;
@@ -32,7 +32,7 @@ unsafe fn numbers(n: c_int, list: *const c_int) -> Result<Vec<u32>, Failure> {
 }
 
 /// Stores the handle of a new communicator at `address`, or HOPBINE_COMM_NULL.
-fn give(address: &mut hopbine_comm_t, made: Option<Communicator>) {
+fn store_comm(address: &mut hopbine_comm_t, made: Option<Communicator>) {
     *address = made.map_or(HOPBINE_COMM_NULL, |made| COMMS.insert(made));
 }
 
@@ -40,7 +40,7 @@ fn give(address: &mut hopbine_comm_t, made: Option<Communicator>) {
 ///
 /// # Safety
 /// `made` is null or writable.
-unsafe fn make(
+unsafe fn derive_comm(
     comm: hopbine_comm_t,
     made: *mut hopbine_comm_t,
     how: impl FnOnce(&Communicator) -> Result<Option<Communicator>, Failure>,
@@ -48,9 +48,9 @@ unsafe fn make(
     entry(|| {
         // SAFETY: the caller's promise.
         let made = unsafe { out(made, "communicator") }?;
-        let comm = find(comm)?;
+        let comm = find_comm(comm)?;
         *made = HOPBINE_COMM_NULL;
-        give(made, how(&comm)?);
+        store_comm(made, how(&comm)?);
         Ok(())
     })
 }
@@ -63,7 +63,7 @@ unsafe fn make(
 pub unsafe extern "C" fn hopbine_comm_rank(comm: hopbine_comm_t, rank: *mut c_int) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
-        *unsafe { out(rank, "rank") }? = find(comm)?.rank() as c_int;
+        *unsafe { out(rank, "rank") }? = find_comm(comm)?.rank() as c_int;
         Ok(())
     })
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn hopbine_comm_rank(comm: hopbine_comm_t, rank: *mut c_in
 pub unsafe extern "C" fn hopbine_comm_size(comm: hopbine_comm_t, size: *mut c_int) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
-        *unsafe { out(size, "size") }? = find(comm)?.size() as c_int;
+        *unsafe { out(size, "size") }? = find_comm(comm)?.size() as c_int;
         Ok(())
     })
 }
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn hopbine_comm_torus(
     entry(|| {
         // SAFETY: the caller's promise.
         let n_dims = unsafe { out(n_dims, "number of dimensions") }?;
-        let comm = find(comm)?;
+        let comm = find_comm(comm)?;
         let (shape, at) = (comm.shape(), comm.coordinates());
         *n_dims = shape.n_dims() as c_int;
         for dim in 0..shape.n_dims().min(usize::try_from(room).unwrap_or(0)) {
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn hopbine_comm_duplicate(
     made: *mut hopbine_comm_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { make(comm, made, |comm| Ok(Some(comm.duplicate()?))) }
+    unsafe { derive_comm(comm, made, |comm| Ok(Some(comm.duplicate()?))) }
 }
 
 /// Splits a communicator: one new communicator for each colour, with the ranks that pass this colour, ordered by key,
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn hopbine_comm_split(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        make(comm, made, |comm| {
+        derive_comm(comm, made, |comm| {
             let colour = match colour {
                 HOPBINE_UNDEFINED => None,
                 colour => Some(u32::try_from(colour).map_err(|_| {
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn hopbine_comm_group(
     made: *mut hopbine_comm_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { make(comm, made, |comm| Ok(comm.group(&numbers(n, ranks)?)?)) }
+    unsafe { derive_comm(comm, made, |comm| Ok(comm.group(&numbers(n, ranks)?)?)) }
 }
 
 /// Makes a communicator of the ranks whose torus coordinates differ from the caller's at most in the `n` dimensions
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn hopbine_comm_sub_box(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        make(comm, made, |comm| {
+        derive_comm(comm, made, |comm| {
             let dims: Vec<usize> = numbers(n, dims)?.into_iter().map(|dim| dim as usize).collect();
             Ok(Some(comm.sub_box(&dims)?))
         })
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn hopbine_comm_join(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        make(comm, made, |comm| {
+        derive_comm(comm, made, |comm| {
             let agree = agree.ok_or_else(|| {
                 Failure::new(HOPBINE_ERR_ARG, "the pointer to the function is null")
             })?;
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn hopbine_comm_with(
         Ok(Some(comm.with(options)))
     };
     // SAFETY: the caller's promise.
-    unsafe { make(comm, made, how) }
+    unsafe { derive_comm(comm, made, how) }
 }
 
 /// Frees the handle and sets `*comm` to HOPBINE_COMM_NULL. Requests on the communicator continue. Only
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn hopbine_comm_free(comm: *mut hopbine_comm_t) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
         let handle = unsafe { out(comm, "communicator") }?;
-        find(*handle)?;
+        find_comm(*handle)?;
         if *handle == crate::start::hopbine_comm_world() {
             let what = "only hopbine_finalize frees the world's communicator";
             return Err(Failure::new(HOPBINE_ERR_COMM, what));

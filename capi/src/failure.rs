@@ -115,7 +115,7 @@ static HANDLER: Mutex<Handler> =
     Mutex::new(Handler { function: None, argument: std::ptr::null_mut() });
 
 thread_local! {
-    static LAST: RefCell<(CString, bool)> = RefCell::default();
+    static LAST_ERROR: RefCell<(CString, bool)> = RefCell::default();
 }
 
 /// Runs the body of a call and converts its outcome to a code.
@@ -135,7 +135,7 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     let Handler { function, argument } = *HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
     // A thread that is ending has no thread-local storage for the message any more.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = (message.clone(), is_said_elsewhere));
+    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = (message.clone(), is_said_elsewhere));
     if let Some(function) = function {
         // SAFETY: the caller that set the handler promised that it can be called like this.
         unsafe { function(code, message.as_ptr(), argument) };
@@ -159,7 +159,7 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_last_error() -> *const c_char {
     // The string's bytes stay in place until the string is replaced.
-    LAST.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
+    LAST_ERROR.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 /// Returns 1 if another rank reports the cause of this thread's last failed call, else 0. If a failure reaches all
@@ -167,7 +167,7 @@ pub extern "C" fn hopbine_last_error() -> *const c_char {
 /// function returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_last_error_is_said_elsewhere() -> c_int {
-    LAST.try_with(|last| last.borrow().1).unwrap_or(false).into()
+    LAST_ERROR.try_with(|last| last.borrow().1).unwrap_or(false).into()
 }
 
 /// Returns the name of a code, such as "HOPBINE_ERR_ROOT": a static string, never null.

@@ -24,29 +24,29 @@ pub(crate) static COMMS: Table<Communicator> = Table::new(Kind::Communicator);
 pub(crate) enum Kind {
     Communicator = 1,
     /// A non-blocking collective in progress.
-    Started,
+    Nonblocking,
     /// A persistent collective.
-    Repeated,
+    Persistent,
     /// Registered memory.
     Registered,
 }
 
-/// Values by handle. A handle consists of a kind (4 bits), a generation (28 bits) and a place (32 bits); 0 is the
+/// Values by handle. A handle consists of a kind (4 bits), a generation (28 bits) and a slot (32 bits); 0 is the
 /// null handle.
 pub(crate) struct Table<T> {
     kind: Kind,
     n_removed: AtomicU64,
-    places: OnceLock<RwLock<Places<T>>>,
+    slots: OnceLock<RwLock<Slots<T>>>,
 }
 
-struct Places<T> {
-    all: Vec<Place<T>>,
+struct Slots<T> {
+    all: Vec<Slot<T>>,
     free: Vec<u32>,
 }
 
-struct Place<T> {
+struct Slot<T> {
     generation: u32,
-    /// The value. In a free place, perhaps the memory of an earlier value, to be reused.
+    /// The value. In a free slot, perhaps the memory of an earlier value, to be reused.
     value: Option<Arc<T>>,
 }
 
@@ -54,11 +54,11 @@ const GENERATION_BITS: u32 = 28;
 
 impl<T> Table<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
-        Table { kind, n_removed: AtomicU64::new(0), places: OnceLock::new() }
+        Table { kind, n_removed: AtomicU64::new(0), slots: OnceLock::new() }
     }
 
-    fn places(&self) -> &RwLock<Places<T>> {
-        self.places.get_or_init(|| RwLock::new(Places { all: Vec::new(), free: Vec::new() }))
+    fn slots(&self) -> &RwLock<Slots<T>> {
+        self.slots.get_or_init(|| RwLock::new(Slots { all: Vec::new(), free: Vec::new() }))
     }
 
     /// Whether a valid handle is of this table's kind.
@@ -67,40 +67,40 @@ impl<T> Table<T> {
         handle >> 60 == self.kind as u64
     }
 
-    fn handle(&self, place: u32, generation: u32) -> u64 {
-        (self.kind as u64) << 60 | u64::from(generation) << 32 | u64::from(place)
+    fn handle(&self, slot: u32, generation: u32) -> u64 {
+        (self.kind as u64) << 60 | u64::from(generation) << 32 | u64::from(slot)
     }
 
     /// Stores a value; returns its handle.
     pub(crate) fn insert(&self, value: T) -> u64 {
-        self.begin(|place| *place = Some(Arc::new(value)))
+        self.insert_with(|slot| *slot = Some(Arc::new(value)))
     }
 
-    /// Allocates a handle; `put` stores its value in the place.
+    /// Allocates a handle; `put` stores its value in the slot.
     #[inline]
-    pub(crate) fn begin(&self, put: impl FnOnce(&mut Option<Arc<T>>)) -> u64 {
-        let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
-        let place = places.free.pop().unwrap_or_else(|| {
-            places.all.push(Place { generation: 0, value: None });
-            (places.all.len() - 1) as u32
+    pub(crate) fn insert_with(&self, put: impl FnOnce(&mut Option<Arc<T>>)) -> u64 {
+        let slots = &mut *self.slots().write().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.free.pop().unwrap_or_else(|| {
+            slots.all.push(Slot { generation: 0, value: None });
+            (slots.all.len() - 1) as u32
         });
-        let entry = &mut places.all[place as usize];
+        let entry = &mut slots.all[slot as usize];
         put(&mut entry.value);
-        self.handle(place, entry.generation)
+        self.handle(slot, entry.generation)
     }
 
     /// The value of a handle; None if the handle is not valid.
     pub(crate) fn get(&self, handle: u64) -> Option<Arc<T>> {
-        let places = &*self.places().read().unwrap_or_else(PoisonError::into_inner);
-        let entry = places.all.get(handle as u32 as usize)?;
+        let slots = &*self.slots().read().unwrap_or_else(PoisonError::into_inner);
+        let entry = slots.all.get(handle as u32 as usize)?;
         let value = entry.value.as_ref()?;
         (handle == self.handle(handle as u32, entry.generation)).then(|| value.clone())
     }
 
     /// Whether the table has no valid handle.
     pub(crate) fn is_empty(&self) -> bool {
-        let places = &*self.places().read().unwrap_or_else(PoisonError::into_inner);
-        places.all.iter().all(|place| place.value.is_none())
+        let slots = &*self.slots().read().unwrap_or_else(PoisonError::into_inner);
+        slots.all.iter().all(|slot| slot.value.is_none())
     }
 
     /// Number of values that have been removed. While it stays the same, every handle keeps its meaning.
@@ -112,18 +112,18 @@ impl<T> Table<T> {
 
     /// Removes the value of a handle and invalidates the handle.
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
-        self.end(handle, Option::take)
+        self.remove_with(handle, Option::take)
     }
 
     /// Invalidates a handle if `take` returns something from its value.
     #[inline]
-    pub(crate) fn end<R>(
+    pub(crate) fn remove_with<R>(
         &self,
         handle: u64,
         take: impl FnOnce(&mut Option<Arc<T>>) -> Option<R>,
     ) -> Option<R> {
-        let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
-        let entry = places.all.get_mut(handle as u32 as usize)?;
+        let slots = &mut *self.slots().write().unwrap_or_else(PoisonError::into_inner);
+        let entry = slots.all.get_mut(handle as u32 as usize)?;
         if handle != self.handle(handle as u32, entry.generation) {
             return None;
         }
@@ -132,13 +132,13 @@ impl<T> Table<T> {
         let n_removed = self.n_removed.load(Ordering::Relaxed);
         self.n_removed.store(n_removed + 1, Ordering::Release);
         entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
-        places.free.push(handle as u32);
+        slots.free.push(handle as u32);
         Some(taken)
     }
 }
 
 /// The communicator of a handle.
-pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
+pub(crate) fn find_comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
     COMMS.get(handle).ok_or_else(|| {
         // The table holds the world's communicator for as long as hopbine is started.
         if COMMS.is_empty() {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_handle_means_one_value_once() {
-        let (table, other) = (Table::new(Kind::Communicator), Table::new(Kind::Started));
+        let (table, other) = (Table::new(Kind::Communicator), Table::new(Kind::Nonblocking));
         let first = table.insert("first");
         other.insert("of another kind");
         assert!(other.get(first).is_none() && table.get(0).is_none() && !table.is_empty());

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn hopbine_register(
         let wrong = |what: String| Failure::new(HOPBINE_ERR_ARG, what);
         // SAFETY: the caller's promise.
         let registration = unsafe { out(registration, "registration") }?;
-        let comm = handles::comm(comm)?;
+        let comm = handles::find_comm(comm)?;
         let len = u64::try_from(bytes).map_err(|_| {
             wrong(format!("the number of bytes is {bytes}; it must not be negative"))
         })?;

@@ -10,43 +10,43 @@ use hopbine::Short;
 
 use crate::calls::Arguments;
 use crate::failure::{Failure, entry};
-use crate::handles::{COMMS, comm as find, hopbine_comm_t, hopbine_request_t};
+use crate::handles::{COMMS, find_comm, hopbine_comm_t, hopbine_request_t};
 use crate::report;
-use crate::requests::{give, give_repeated, give_started, requesting};
+use crate::requests::{request_entry, store_persistent, store_request, store_started};
 
 /// A thread's set-associative cache of calls.
-type Calls = [[Option<Known>; N_WAYS]; N_SETS];
+type CallCache = [[Option<CachedCall>; N_WAYS]; N_SETS];
 const N_SETS: usize = 8;
 const N_WAYS: usize = 4;
 
 /// A call that the thread has made.
-struct Known {
+struct CachedCall {
     handle: hopbine_comm_t,
     /// Value of [`Table::n_removed`](crate::handles::Table::n_removed) when the call was made.
     n_removed: u64,
     arguments: Arguments,
     /// Weak: the entry does not keep the communicator alive.
     comm: Weak<Communicator>,
-    way: Way,
+    path: Path,
 }
 
 /// How the call is repeated.
-enum Way {
+enum Path {
     /// Undecided: the call has been made once. Programs whose lengths always change repeat few of their calls.
-    Unknown,
+    Undecided,
     /// By the full path, since no short one exists.
-    Long,
+    Full,
     Short(Short),
 }
 
 thread_local! {
-    static KNOWN: RefCell<Calls> =
+    static CACHE: RefCell<CallCache> =
         const { RefCell::new([const { [const { None }; N_WAYS] }; N_SETS]) };
 }
 
-impl Known {
+impl CachedCall {
     #[inline]
-    fn is_of(&self, handle: hopbine_comm_t, n_removed: u64, arguments: &Arguments) -> bool {
+    fn matches(&self, handle: hopbine_comm_t, n_removed: u64, arguments: &Arguments) -> bool {
         self.handle == handle && self.n_removed == n_removed && self.arguments.is_like(arguments)
     }
 }
@@ -62,59 +62,59 @@ fn set_of(arguments: &Arguments) -> usize {
 
 /// Makes a call by `make`, with its cached short form if there is one.
 #[inline]
-fn known_or_first(
+fn cached_or_first(
     handle: hopbine_comm_t,
     arguments: &Arguments,
     mut make: impl FnMut(&Communicator, Option<&mut Short>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let n_removed = COMMS.n_removed();
     // The cache is not accessible on a thread that is ending, nor within another call.
-    let outcome = KNOWN.try_with(|known| {
-        let known = &mut *known.try_borrow_mut().ok()?;
-        let mut set = known[set_of(arguments)].iter_mut().flatten();
-        let known = set.find(|known| known.is_of(handle, n_removed, arguments))?;
-        let short = match &mut known.way {
-            Way::Unknown => return None,
-            Way::Long => None,
-            Way::Short(short) => Some(short),
+    let outcome = CACHE.try_with(|cached| {
+        let cached = &mut *cached.try_borrow_mut().ok()?;
+        let mut set = cached[set_of(arguments)].iter_mut().flatten();
+        let cached = set.find(|cached| cached.matches(handle, n_removed, arguments))?;
+        let short = match &mut cached.path {
+            Path::Undecided => return None,
+            Path::Full => None,
+            Path::Short(short) => Some(short),
         };
-        Some(make(&*known.comm.upgrade()?, short))
+        Some(make(&*cached.comm.upgrade()?, short))
     });
     match outcome {
         Ok(Some(outcome)) => outcome,
-        _ => first(handle, n_removed, arguments, |comm| make(comm, None)),
+        _ => first_call(handle, n_removed, arguments, |comm| make(comm, None)),
     }
 }
 
 /// Makes a call that is not in the thread's cache by `make`, and caches it. The second time, also prepares the short
 /// form.
 #[cold]
-fn first(
+fn first_call(
     handle: hopbine_comm_t,
     n_removed: u64,
     arguments: &Arguments,
     make: impl FnOnce(&Communicator) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let comm = find(handle)?;
+    let comm = find_comm(handle)?;
     make(&comm)?;
-    let remembered = KNOWN.try_with(|all| {
+    let remembered = CACHE.try_with(|all| {
         let Ok(mut all) = all.try_borrow_mut() else { return Ok(()) };
         let set = &mut all[set_of(arguments)];
-        let is_it = |known: &Known| known.is_of(handle, n_removed, arguments);
-        let at = set.iter().position(|known| known.as_ref().is_some_and(is_it));
-        let way = match at {
+        let is_it = |cached: &CachedCall| cached.matches(handle, n_removed, arguments);
+        let at = set.iter().position(|cached| cached.as_ref().is_some_and(is_it));
+        let path = match at {
             Some(_) => {
                 // A report must see every call.
                 let is_free = !report::is_wanted();
                 let short = if is_free { comm.short(&arguments.call(&comm)?) } else { None };
-                short.map_or(Way::Long, Way::Short)
+                short.map_or(Path::Full, Path::Short)
             }
-            None => Way::Unknown,
+            None => Path::Undecided,
         };
         // Replaces the entry of the same call, or else the oldest one.
         set[..=at.unwrap_or(N_WAYS - 1)].rotate_right(1);
         let (arguments, comm) = (*arguments, Arc::downgrade(&comm));
-        set[0] = Some(Known { handle, n_removed, arguments, comm, way });
+        set[0] = Some(CachedCall { handle, n_removed, arguments, comm, path });
         Ok(())
     });
     remembered.unwrap_or(Ok(()))
@@ -122,7 +122,7 @@ fn first(
 
 /// Root and addresses of a call: the arguments that may differ from those of the cached call.
 #[inline]
-fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
+fn root_and_addresses(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
     (arguments.root.cast_unsigned(), (arguments.send.cast(), arguments.recv.cast()))
 }
 
@@ -132,7 +132,7 @@ fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
 /// Each buffer is valid for the bytes that the collective accesses, and nothing else uses it during the call.
 pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> c_int {
     let make = |comm: &Communicator, short: Option<&mut Short>| {
-        let (root, addresses) = varying(arguments);
+        let (root, addresses) = root_and_addresses(arguments);
         // SAFETY: the caller's promise.
         let again = short.and_then(|short| unsafe { comm.again(short, root, addresses) });
         if let Some(outcome) = again {
@@ -143,7 +143,7 @@ pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> c
         report::timed(comm, &call, || unsafe { comm.call(&call) })?;
         Ok(())
     };
-    entry(|| known_or_first(handle, arguments, make))
+    entry(|| cached_or_first(handle, arguments, make))
 }
 
 /// Starts a call and stores its request.
@@ -156,22 +156,22 @@ pub(crate) unsafe fn start(
     request: *mut hopbine_request_t,
 ) -> c_int {
     let body = |request: &mut hopbine_request_t| {
-        known_or_first(handle, arguments, |comm, short| {
-            let (root, addresses) = varying(arguments);
+        cached_or_first(handle, arguments, |comm, short| {
+            let (root, addresses) = root_and_addresses(arguments);
             let again = short.and_then(|short| {
                 // SAFETY: the caller's promise.
                 unsafe { comm.started_again(short, root, addresses) }
             });
             if let Some(started) = again {
-                give(started?, None, request);
+                store_request(started?, None, request);
                 return Ok(());
             }
             // SAFETY: the caller's promise.
-            unsafe { give_started(comm, &arguments.call(comm)?, request) }
+            unsafe { store_started(comm, &arguments.call(comm)?, request) }
         })
     };
     // SAFETY: the caller's promise.
-    unsafe { requesting(request, body) }
+    unsafe { request_entry(request, body) }
 }
 
 /// Prepares a persistent call and stores its request.
@@ -185,12 +185,12 @@ pub(crate) unsafe fn prepare(
     request: *mut hopbine_request_t,
 ) -> c_int {
     let body = |request: &mut hopbine_request_t| {
-        let comm = find(handle)?;
+        let comm = find_comm(handle)?;
         // SAFETY: the caller's promise.
-        unsafe { give_repeated(&comm, &arguments.call(&comm)?, request) }
+        unsafe { store_persistent(&comm, &arguments.call(&comm)?, request) }
     };
     // SAFETY: the caller's promise.
-    unsafe { requesting(request, body) }
+    unsafe { request_entry(request, body) }
 }
 
 #[cfg(test)]

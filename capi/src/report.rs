@@ -13,7 +13,7 @@ use hopbine_meet::variables::{REPORT, from_environment, job};
 
 use crate::calls::dtype;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
-use crate::handles::{comm as find, hopbine_comm_t};
+use crate::handles::{find_comm, hopbine_comm_t};
 
 /// Whether a report was requested, and its file; no file means standard error.
 static WANTED: LazyLock<(bool, Option<String>)> = LazyLock::new(|| {
@@ -54,17 +54,17 @@ fn class_name(class: u32) -> String {
     }
 }
 
-fn note(call: String, bytes: u64, by: String, time: Duration) {
+fn record_call(call: String, bytes: u64, served_by: String, time: Duration) {
     let lines = &mut *LINES.lock().unwrap_or_else(PoisonError::into_inner);
-    let line = lines.entry((call, class_of(bytes), by)).or_default();
+    let line = lines.entry((call, class_of(bytes), served_by)).or_default();
     line.calls += 1;
     line.time += time;
     line.longest = line.longest.max(time);
 }
 
 /// The algorithm that serves a call, and why; or why none does.
-fn server(found: Result<Explanation, Error>) -> String {
-    found.map_or_else(|error| error.to_string(), |by| by.to_string())
+fn served_by(found: Result<Explanation, Error>) -> String {
+    found.map_or_else(|error| error.to_string(), |explanation| explanation.to_string())
 }
 
 /// Makes a call, and records it if a report was requested.
@@ -79,33 +79,33 @@ pub(crate) fn timed(
     let start = Instant::now();
     let outcome = make();
     let time = start.elapsed();
-    note(call.collective.to_string(), call.bytes(), server(comm.explain(call)), time);
+    record_call(call.collective.to_string(), call.bytes(), served_by(comm.explain(call)), time);
     outcome
 }
 
 /// A call with a request, recorded from its start to its end.
-pub(crate) struct Noting {
+pub(crate) struct CallRecord {
     call: String,
     bytes: u64,
-    by: String,
+    served_by: String,
     start: Instant,
 }
 
-impl Noting {
+impl CallRecord {
     /// A call that has just been started or prepared; None if no report was requested.
     pub(crate) fn new(comm: &Communicator, call: &Call, is_persistent: bool) -> Option<Box<Self>> {
         if !is_wanted() {
             return None;
         }
         let collective = call.collective;
-        Some(Box::new(Noting {
+        Some(Box::new(CallRecord {
             call: if is_persistent {
                 format!("{collective}_init")
             } else {
                 format!("i{collective}")
             },
             bytes: call.bytes(),
-            by: server(comm.explain_started(call)),
+            served_by: served_by(comm.explain_started(call)),
             start: Instant::now(),
         }))
     }
@@ -117,7 +117,7 @@ impl Noting {
 
     /// Records the end of the call, at the time when its owner detects it.
     pub(crate) fn end(&self) {
-        note(self.call.clone(), self.bytes, self.by.clone(), self.start.elapsed());
+        record_call(self.call.clone(), self.bytes, self.served_by.clone(), self.start.elapsed());
     }
 }
 
@@ -147,11 +147,13 @@ pub(crate) fn print(world: &World) {
         "mean us",
         "longest us"
     );
-    for ((call, class, by), Line { calls, time, longest }) in lines {
+    for ((call, class, served_by), Line { calls, time, longest }) in lines {
         let mean = time.as_secs_f64() * 1e6 / calls as f64;
         let longest = longest.as_secs_f64() * 1e6;
         let size = class_name(class);
-        text += &format!("{call:<24} {size:>10} {calls:>9} {mean:>12.2} {longest:>12.2}  {by}\n");
+        text += &format!(
+            "{call:<24} {size:>10} {calls:>9} {mean:>12.2} {longest:>12.2}  {served_by}\n"
+        );
     }
     match &WANTED.1 {
         Some(name) => append(&name.replace("%j", &job()), &text),
@@ -209,7 +211,7 @@ pub unsafe extern "C" fn hopbine_report_add(
             Ok(unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned())
         };
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        note(text(call)?, bytes, text(served_by)?, time);
+        record_call(text(call)?, bytes, text(served_by)?, time);
         Ok(())
     })
 }
@@ -245,7 +247,7 @@ pub unsafe extern "C" fn hopbine_explain(
         if collective.is_reduction() {
             call.op = Some(crate::calls::operator(op)?);
         }
-        let line = find(comm)?.explain(&call)?.to_string();
+        let line = find_comm(comm)?.explain(&call)?.to_string();
         let len = line.len().min(room - 1);
         // SAFETY: the caller's promise: the text and its terminating zero fit in `room` bytes.
         unsafe {

@@ -7,28 +7,28 @@ use hopbine::Communicator;
 use hopbine::{Call, Repeated, Started};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry, out};
-use crate::handles::{Kind, Table, comm as find, hopbine_comm_t, hopbine_request_t};
-use crate::report::Noting;
+use crate::handles::{Kind, Table, find_comm, hopbine_comm_t, hopbine_request_t};
+use crate::report::CallRecord;
 
 /// The null request, on which every wait returns at once. A call that is done when it returns also has this request.
 pub const HOPBINE_REQUEST_NULL: hopbine_request_t = 0;
 
 /// The content of a request handle, with its record for the report. `None` after a thread has completed or freed the
 /// request while another thread still held the handle.
-pub(crate) type Request<T> = Mutex<Option<(T, Option<Box<Noting>>)>>;
+pub(crate) type Request<T> = Mutex<Option<(T, Option<Box<CallRecord>>)>>;
 
 /// Non-blocking collectives in progress in this process.
-pub(crate) static STARTED: Table<Request<Started>> = Table::new(Kind::Started);
+pub(crate) static NONBLOCKING: Table<Request<Started>> = Table::new(Kind::Nonblocking);
 
 /// Persistent collectives of this process.
-pub(crate) static REPEATED: Table<Request<Repeated>> = Table::new(Kind::Repeated);
+pub(crate) static PERSISTENT: Table<Request<Repeated>> = Table::new(Kind::Persistent);
 
 impl<T> Table<Request<T>> {
     /// Stores a request; returns its handle. Reuses the memory of an earlier request, since most programs make many
     /// requests one after the other.
-    pub(crate) fn insert_request(&self, request: T, noting: Option<Box<Noting>>) -> u64 {
-        let content = Some((request, noting));
-        self.begin(|value| match value.as_mut().and_then(Arc::get_mut) {
+    pub(crate) fn insert_request(&self, request: T, record: Option<Box<CallRecord>>) -> u64 {
+        let content = Some((request, record));
+        self.insert_with(|value| match value.as_mut().and_then(Arc::get_mut) {
             Some(empty) => *empty.get_mut().unwrap_or_else(PoisonError::into_inner) = content,
             None => *value = Some(Arc::new(Mutex::new(content))),
         })
@@ -40,8 +40,8 @@ impl<T> Table<Request<T>> {
         &self,
         handle: u64,
         is_wanted: impl FnOnce(&Request<T>) -> bool,
-    ) -> Option<(T, Option<Box<Noting>>)> {
-        let removed = self.end(handle, |value| {
+    ) -> Option<(T, Option<Box<CallRecord>>)> {
+        let removed = self.remove_with(handle, |value| {
             let request = value.as_mut().filter(|request| is_wanted(request))?;
             Some(match Arc::get_mut(request) {
                 Some(own) => Ok(own.get_mut().unwrap_or_else(PoisonError::into_inner).take()),
@@ -65,7 +65,7 @@ pub(crate) fn not_a_request() -> Failure {
 ///
 /// # Safety
 /// `address` is null, or valid for reads and writes until this returns.
-pub(crate) unsafe fn requesting(
+pub(crate) unsafe fn request_entry(
     address: *mut hopbine_request_t,
     body: impl FnOnce(&mut hopbine_request_t) -> Result<(), Failure>,
 ) -> c_int {
@@ -74,16 +74,16 @@ pub(crate) unsafe fn requesting(
 }
 
 /// Stores the request of a call that has been started, or the null request if the call is done.
-pub(crate) fn give(
+pub(crate) fn store_request(
     mut started: Started,
-    noting: Option<Box<Noting>>,
+    record: Option<Box<CallRecord>>,
     address: &mut hopbine_request_t,
 ) {
     *address = if started.is_done_well() {
-        noting.iter().for_each(|noting| noting.end());
+        record.iter().for_each(|record| record.end());
         HOPBINE_REQUEST_NULL
     } else {
-        STARTED.insert_request(started, noting)
+        NONBLOCKING.insert_request(started, record)
     };
 }
 
@@ -91,13 +91,13 @@ pub(crate) fn give(
 ///
 /// # Safety
 /// As for [`Communicator::started`].
-pub(crate) unsafe fn give_started(
+pub(crate) unsafe fn store_started(
     comm: &Communicator,
     call: &Call<'_>,
     address: &mut hopbine_request_t,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    give(unsafe { comm.started(call) }?, Noting::new(comm, call, false), address);
+    store_request(unsafe { comm.started(call) }?, CallRecord::new(comm, call, false), address);
     Ok(())
 }
 
@@ -105,14 +105,14 @@ pub(crate) unsafe fn give_started(
 ///
 /// # Safety
 /// As for [`Communicator::repeated`].
-pub(crate) unsafe fn give_repeated(
+pub(crate) unsafe fn store_persistent(
     comm: &Communicator,
     call: &Call<'_>,
     address: &mut hopbine_request_t,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    let repeated = unsafe { comm.repeated(call) }?;
-    *address = REPEATED.insert_request(repeated, Noting::new(comm, call, true));
+    let persistent = unsafe { comm.repeated(call) }?;
+    *address = PERSISTENT.insert_request(persistent, CallRecord::new(comm, call, true));
     Ok(())
 }
 
@@ -120,13 +120,13 @@ pub(crate) unsafe fn give_repeated(
 fn take<T>(
     table: &Table<Request<T>>,
     handle: &mut hopbine_request_t,
-) -> Result<(T, Option<Box<Noting>>), Failure> {
+) -> Result<(T, Option<Box<CallRecord>>), Failure> {
     let taken = table.remove_request_if(*handle, |_| true).ok_or_else(not_a_request)?;
     *handle = HOPBINE_REQUEST_NULL;
     Ok(taken)
 }
 
-fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<Noting>>)>> {
+fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<CallRecord>>)>> {
     request.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -137,14 +137,14 @@ fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<Noting>
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
     entry(|| {
-        if STARTED.is_of(request) && STARTED.get(request).is_some() {
+        if NONBLOCKING.is_of(request) && NONBLOCKING.get(request).is_some() {
             let what = "only persistent requests can be started";
             return Err(Failure::new(HOPBINE_ERR_REQUEST, what));
         }
-        let found = REPEATED.get(request).ok_or_else(not_a_request)?;
-        let Some((repeated, noting)) = &mut *lock(&found) else { return Err(not_a_request()) };
-        repeated.start()?;
-        noting.iter_mut().for_each(|noting| noting.begin());
+        let found = PERSISTENT.get(request).ok_or_else(not_a_request)?;
+        let Some((persistent, record)) = &mut *lock(&found) else { return Err(not_a_request()) };
+        persistent.start()?;
+        record.iter_mut().for_each(|record| record.begin());
         Ok(())
     })
 }
@@ -154,12 +154,14 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
     if *handle == HOPBINE_REQUEST_NULL {
         return Ok(true);
     }
-    if STARTED.is_of(*handle) {
-        if !drives && let Some((started, noting)) = STARTED.remove_request_if(*handle, has_ended) {
+    if NONBLOCKING.is_of(*handle) {
+        if !drives
+            && let Some((started, record)) = NONBLOCKING.remove_request_if(*handle, has_ended)
+        {
             *handle = HOPBINE_REQUEST_NULL;
-            return end(started, noting).map(|()| true);
+            return end(started, record).map(|()| true);
         }
-        let found = STARTED.get(*handle).ok_or_else(not_a_request)?;
+        let found = NONBLOCKING.get(*handle).ok_or_else(not_a_request)?;
         let is_done = match &mut *lock(&found) {
             Some((started, _)) if drives => started.test(),
             Some((started, _)) => started.look(),
@@ -171,11 +173,11 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
         }
         return Ok(is_done);
     }
-    let found = REPEATED.get(*handle).ok_or_else(not_a_request)?;
-    let Some((repeated, noting)) = &mut *lock(&found) else { return Err(not_a_request()) };
-    let was_active = repeated.is_active();
-    let is_done = if drives { repeated.test() } else { repeated.look() }?;
-    noting.iter().filter(|_| was_active && is_done).for_each(|noting| noting.end());
+    let found = PERSISTENT.get(*handle).ok_or_else(not_a_request)?;
+    let Some((persistent, record)) = &mut *lock(&found) else { return Err(not_a_request()) };
+    let was_active = persistent.is_active();
+    let is_done = if drives { persistent.test() } else { persistent.look() }?;
+    record.iter().filter(|_| was_active && is_done).for_each(|record| record.end());
     Ok(is_done)
 }
 
@@ -226,21 +228,21 @@ pub unsafe extern "C" fn hopbine_progress(
     entry(|| {
         // SAFETY: the caller's promise.
         let number = unsafe { out(number, "number") }?;
-        *number = find(comm)?.progress(most.max(1).cast_unsigned(), *number);
+        *number = find_comm(comm)?.progress(most.max(1).cast_unsigned(), *number);
         Ok(())
     })
 }
 
 /// Waits for the end of a non-blocking request and sets the handle to the null request.
 fn finish(handle: &mut hopbine_request_t) -> Result<(), Failure> {
-    let (started, noting) = take(&STARTED, handle)?;
-    end(started, noting)
+    let (started, record) = take(&NONBLOCKING, handle)?;
+    end(started, record)
 }
 
 /// Waits for the end of a non-blocking request that has been removed from the table, and records it.
-fn end(started: Started, noting: Option<Box<Noting>>) -> Result<(), Failure> {
+fn end(started: Started, record: Option<Box<CallRecord>>) -> Result<(), Failure> {
     started.wait()?;
-    noting.iter().for_each(|noting| noting.end());
+    record.iter().for_each(|record| record.end());
     Ok(())
 }
 
@@ -250,10 +252,10 @@ fn has_ended(request: &Request<Started>) -> bool {
     request.as_ref().is_some_and(|(started, _)| started.has_ended())
 }
 
-fn wait_repeated(repeated: &mut Repeated, noting: Option<&Noting>) -> Result<(), Failure> {
-    let was_active = repeated.is_active();
-    repeated.wait()?;
-    noting.iter().filter(|_| was_active).for_each(|noting| noting.end());
+fn wait_persistent(persistent: &mut Repeated, record: Option<&CallRecord>) -> Result<(), Failure> {
+    let was_active = persistent.is_active();
+    persistent.wait()?;
+    record.iter().filter(|_| was_active).for_each(|record| record.end());
     Ok(())
 }
 
@@ -262,12 +264,12 @@ fn wait(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     if *handle == HOPBINE_REQUEST_NULL {
         return Ok(());
     }
-    if STARTED.is_of(*handle) {
+    if NONBLOCKING.is_of(*handle) {
         return finish(handle);
     }
-    let found = REPEATED.get(*handle).ok_or_else(not_a_request)?;
-    let Some((repeated, noting)) = &mut *lock(&found) else { return Err(not_a_request()) };
-    wait_repeated(repeated, noting.as_deref())
+    let found = PERSISTENT.get(*handle).ok_or_else(not_a_request)?;
+    let Some((persistent, record)) = &mut *lock(&found) else { return Err(not_a_request()) };
+    wait_persistent(persistent, record.as_deref())
 }
 
 /// Waits until the collective is done; returns at once if it was not started or if the request is
@@ -319,11 +321,11 @@ pub unsafe extern "C" fn hopbine_request_free(request: *mut hopbine_request_t) -
         if *handle == HOPBINE_REQUEST_NULL {
             return Ok(());
         }
-        if STARTED.is_of(*handle) {
+        if NONBLOCKING.is_of(*handle) {
             return finish(handle);
         }
-        let (mut repeated, noting) = take(&REPEATED, handle)?;
-        wait_repeated(&mut repeated, noting.as_deref())
+        let (mut persistent, record) = take(&PERSISTENT, handle)?;
+        wait_persistent(&mut persistent, record.as_deref())
     })
 }
 
@@ -333,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_request_is_taken_once() {
-        let table: Table<Request<&str>> = Table::new(Kind::Started);
+        let table: Table<Request<&str>> = Table::new(Kind::Nonblocking);
         let first = table.insert_request("first", None);
         let is_first = |request: &Request<&str>| {
             request.lock().unwrap().as_ref().is_some_and(|(name, _)| *name == "first")

@@ -8,7 +8,7 @@ use hopbine::{CallOptions, World};
 use hopbine_meet::{BootstrapError, Exchange, Records};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry, out};
-use crate::handles::{COMMS, comm as find, hopbine_comm_t};
+use crate::handles::{COMMS, find_comm, hopbine_comm_t};
 use crate::report;
 
 /// The world of this process, and the handle of its communicator.
@@ -94,7 +94,7 @@ impl Exchange for hopbine_exchange_t {
 }
 
 /// Stores the world that `start` joins.
-fn join(
+fn init_world(
     world: *mut hopbine_comm_t,
     start: impl FnOnce() -> Result<World, Failure>,
 ) -> Result<(), Failure> {
@@ -112,7 +112,7 @@ fn join(
 }
 
 /// Registers the exchange's `progress` to be called while ranks wait.
-fn share_waiting(world: &World, exchange: hopbine_exchange_t) {
+fn progress_while_waiting(world: &World, exchange: hopbine_exchange_t) {
     if let Some(progress) = exchange.progress {
         world.communicator().on_idle(Box::new(move || {
             // Captures the whole structure, which is `Send` and `Sync`, not its field.
@@ -131,7 +131,7 @@ fn share_waiting(world: &World, exchange: hopbine_exchange_t) {
 /// `world` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_init(world: *mut hopbine_comm_t) -> c_int {
-    entry(|| join(world, || Ok(hopbine::init()?)))
+    entry(|| init_world(world, || Ok(hopbine::init()?)))
 }
 
 /// As hopbine_init(), for ranks that another launcher has started. `*exchange` is copied; its functions must be
@@ -157,9 +157,9 @@ pub unsafe extern "C" fn hopbine_init_exchange(
             );
             return Err(Failure::new(HOPBINE_ERR_ARG, reason));
         }
-        join(world, || {
+        init_world(world, || {
             let world = hopbine::init_over(Box::new(exchange))?;
-            share_waiting(&world, exchange);
+            progress_while_waiting(&world, exchange);
             Ok(world)
         })
     })
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn hopbine_init_mpi(
             let reason = "the address of MPI's functions or of the communicator is null";
             return Err(Failure::new(HOPBINE_ERR_ARG, reason));
         }
-        join(world, || {
+        init_world(world, || {
             // SAFETY: the caller's promise.
             let world = unsafe {
                 hopbine::mpi::provide(functions);
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn hopbine_init_mpi(
             }?;
             let size = world.communicator().size() as c_int;
             let shared = hopbine_exchange_t { rank: 0, size, allgather: None, progress, argument };
-            share_waiting(&world, shared);
+            progress_while_waiting(&world, shared);
             Ok(world)
         })
     })
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn hopbine_comm_of_mpi(
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_spare() -> c_int {
     entry(|| {
-        find(hopbine_comm_world())?.spare();
+        find_comm(hopbine_comm_world())?.spare();
         Ok(())
     })
 }

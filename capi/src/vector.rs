@@ -12,7 +12,7 @@ use crate::calls::{Arguments, Lists};
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COUNT, entry};
 use crate::handles::{self, hopbine_comm_t, hopbine_request_t};
 use crate::report;
-use crate::requests::{give_repeated, give_started, requesting};
+use crate::requests::{request_entry, store_persistent, store_started};
 
 /// Lists of counts and displacements, checked.
 struct Sizes<'a> {
@@ -84,7 +84,7 @@ unsafe fn with_call(
     arguments: &Arguments,
     with: impl FnOnce(&Communicator, &Call<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let comm = handles::comm(comm)?;
+    let comm = handles::find_comm(comm)?;
     let rank = comm.rank();
     let Arguments { collective, root, lists: [send, recv], .. } = *arguments;
     let is_root = usize::try_from(root).is_ok_and(|root| root == rank as usize);
@@ -126,7 +126,7 @@ pub(crate) unsafe fn start(
     request: *mut hopbine_request_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { hand_out(comm, arguments, request, give_started) }
+    unsafe { make_request(comm, arguments, request, store_started) }
 }
 
 /// # Safety
@@ -138,23 +138,23 @@ pub(crate) unsafe fn prepare(
     request: *mut hopbine_request_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { hand_out(comm, arguments, request, give_repeated) }
+    unsafe { make_request(comm, arguments, request, store_persistent) }
 }
 
-/// Stores the request that `give` makes of a call.
+/// Stores the request that `store` makes of a call.
 ///
 /// # Safety
 /// As for [`start`] or [`prepare`].
-unsafe fn hand_out(
+unsafe fn make_request(
     comm: hopbine_comm_t,
     arguments: &Arguments,
     request: *mut hopbine_request_t,
-    give: unsafe fn(&Communicator, &Call<'_>, &mut hopbine_request_t) -> Result<(), Failure>,
+    store: unsafe fn(&Communicator, &Call<'_>, &mut hopbine_request_t) -> Result<(), Failure>,
 ) -> c_int {
     // SAFETY: the caller's promise, for the closures as well.
     unsafe {
-        requesting(request, |request| {
-            with_call(comm, arguments, |comm, call| give(comm, call, request))
+        request_entry(request, |request| {
+            with_call(comm, arguments, |comm, call| store(comm, call, request))
         })
     }
 }

@@ -48,8 +48,10 @@ impl OutputArg {
         if self.file.is_some() {
             return self.page;
         }
-        let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
-        said().or_else(|| io::stdout().is_terminal().then(terminal_width).flatten()).or(self.page)
+        let columns = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&n| n > 0);
+        columns()
+            .or_else(|| io::stdout().is_terminal().then(terminal_width).flatten())
+            .or(self.page)
     }
 
     /// Opens the output.

@@ -20,7 +20,7 @@ type PostedSend = (Slot, WireRegion);
 type PostedRecv = (Slot, WireRegion, Arrival);
 
 #[derive(Default)]
-struct Net {
+struct Network {
     /// Posted sends without their receives.
     sends: BTreeMap<Key, PostedSend>,
     recvs: BTreeMap<Key, PostedRecv>,
@@ -30,12 +30,12 @@ struct Net {
 
 /// The wires of all ranks.
 #[derive(Clone, Default)]
-pub struct MemoryWire(Arc<Mutex<Net>>);
+pub struct MemoryWire(Arc<Mutex<Network>>);
 
 impl MemoryWire {
     pub fn endpoint(&self, rank: u32, port: usize, seed: u64) -> MemoryEndpoint {
         let rng = SmallRng::seed_from_u64(seed ^ u64::from(rank) << 8 ^ port as u64);
-        MemoryEndpoint { wire: self.clone(), rank, port, rng, shown: Vec::new() }
+        MemoryEndpoint { wire: self.clone(), rank, port, rng, live_views: Vec::new() }
     }
 
     /// The operations (context and number) with a send or receive that has not been matched.
@@ -55,9 +55,9 @@ impl MemoryWire {
     }
 }
 
-impl Net {
+impl Network {
     /// Moves a message whose send and receive are both posted, and queues both events.
-    fn met(
+    fn deliver(
         &mut self,
         key: Key,
         (sent, source): PostedSend,
@@ -87,9 +87,9 @@ impl Net {
 }
 
 /// Overwrites and frees the copies behind the views that have ended.
-fn end_views(shown: &mut Vec<View>) {
-    for view in shown.drain(..) {
-        // SAFETY: `met` leaked the copy for this view alone, and the view has ended.
+fn end_views(live_views: &mut Vec<View>) {
+    for view in live_views.drain(..) {
+        // SAFETY: `deliver` leaked the copy for this view alone, and the view has ended.
         let mut copy = unsafe {
             Box::from_raw(std::ptr::slice_from_raw_parts_mut(view.ptr.cast_mut(), view.len))
         };
@@ -98,7 +98,7 @@ fn end_views(shown: &mut Vec<View>) {
 }
 
 /// Returns the answer to a post: sometimes `Done` in place of a queued event.
-fn answer(net: &mut Net, end: End, event: Event, rng: &mut SmallRng) -> Posted {
+fn post_result(net: &mut Network, end: End, event: Event, rng: &mut SmallRng) -> Posted {
     let events = net.events.entry(end).or_default();
     match events.last() {
         Some(last) if *last == event && rng.random_bool(0.5) => {
@@ -115,7 +115,7 @@ pub struct MemoryEndpoint {
     port: usize,
     rng: SmallRng,
     /// Views that end with the next poll.
-    shown: Vec<View>,
+    live_views: Vec<View>,
 }
 
 impl Endpoint for MemoryEndpoint {
@@ -128,10 +128,10 @@ impl Endpoint for MemoryEndpoint {
         let key = (self.port, from, self.rank, tag);
         let recv = (slot, region, arrival);
         match net.sends.remove(&key) {
-            Some(send) => net.met(key, send, recv),
+            Some(send) => net.deliver(key, send, recv),
             None => assert!(net.recvs.insert(key, recv).is_none()),
         }
-        Ok(answer(net, (self.rank, self.port), Event::Received(slot), &mut self.rng))
+        Ok(post_result(net, (self.rank, self.port), Event::Received(slot), &mut self.rng))
     }
 
     unsafe fn post_send(&mut self, to: u32, send: SendPost) -> Result<Posted, WireError> {
@@ -142,21 +142,21 @@ impl Endpoint for MemoryEndpoint {
         let net = &mut *self.wire.0.lock().unwrap();
         let key = (self.port, self.rank, to, tag);
         match net.recvs.remove(&key) {
-            Some(recv) => net.met(key, (slot, region), recv),
+            Some(recv) => net.deliver(key, (slot, region), recv),
             None => assert!(net.sends.insert(key, (slot, region)).is_none()),
         }
-        Ok(answer(net, (self.rank, self.port), Event::Sent(slot), &mut self.rng))
+        Ok(post_result(net, (self.rank, self.port), Event::Sent(slot), &mut self.rng))
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
-        end_views(&mut self.shown);
+        end_views(&mut self.live_views);
         let net = &mut *self.wire.0.lock().unwrap();
         let waiting = net.events.entry((self.rank, self.port)).or_default();
         while !waiting.is_empty() && self.rng.random_bool(0.7) {
             let which = self.rng.random_range(0..waiting.len());
             let event = waiting.swap_remove(which);
             if let Event::Viewed(_, view) = event {
-                self.shown.push(view);
+                self.live_views.push(view);
             }
             events.push(event);
         }
@@ -177,6 +177,6 @@ impl Endpoint for MemoryEndpoint {
 
 impl Drop for MemoryEndpoint {
     fn drop(&mut self) {
-        end_views(&mut self.shown);
+        end_views(&mut self.live_views);
     }
 }

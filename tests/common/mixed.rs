@@ -25,7 +25,7 @@ const KEPT: usize = 16;
 
 /// A call that all ranks make identically.
 #[derive(Clone, Debug)]
-struct Planned {
+struct PlannedCall {
     case: Case,
     /// `None`: the library chooses, possibly the barrier gates.
     algorithm: Option<String>,
@@ -34,14 +34,14 @@ struct Planned {
     in_place: bool,
 }
 
-impl Planned {
+impl PlannedCall {
     fn random(rng: &mut SmallRng, algorithms: &[Algorithm], n_ranks: u32, n_ports: u32) -> Self {
         let algorithm = algorithms.choose(rng).expect("some serve every shape");
         let collective = algorithm.collective;
         let root = if collective.is_rooted() { rng.random_range(0..n_ranks) } else { 0 };
         let count = rng.random_range(0..=MOST_ELEMENTS);
         let named = rng.random_bool(0.7);
-        Planned {
+        PlannedCall {
             case: Case { collective, n_ranks, count, root },
             algorithm: named.then(|| algorithm.name.to_string()),
             ports: rng.random_bool(0.8).then(|| rng.random_range(1..=n_ports)),
@@ -107,9 +107,9 @@ impl Mixed {
         let rng = &mut SmallRng::seed_from_u64(self.seed);
         let mut skew = Skew::new(self.seed, comm.rank(), self.longest_pause);
         let draw =
-            |rng: &mut SmallRng| Planned::random(rng, &algorithms, comm.size(), comm.n_ports());
-        let mut pool: Vec<Planned> = (0..POOL).map(|_| draw(rng)).collect();
-        let mut kept: VecDeque<(usize, Planned, Vec<u64>, Vec<u64>)> = VecDeque::new();
+            |rng: &mut SmallRng| PlannedCall::random(rng, &algorithms, comm.size(), comm.n_ports());
+        let mut pool: Vec<PlannedCall> = (0..POOL).map(|_| draw(rng)).collect();
+        let mut kept: VecDeque<(usize, PlannedCall, Vec<u64>, Vec<u64>)> = VecDeque::new();
         for round in self.first..self.first + self.calls {
             if round % RENEWED_EVERY == RENEWED_EVERY - 1 {
                 pool.iter_mut().step_by(2).for_each(|planned| *planned = draw(rng));
@@ -136,7 +136,7 @@ impl Mixed {
         &self,
         comm: &Communicator,
         round: usize,
-        planned: &Planned,
+        planned: &PlannedCall,
         got: &[u64],
         want: &[u64],
         what: &str,

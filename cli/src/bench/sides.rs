@@ -109,8 +109,8 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
 /// only the script knows LIBDIR.
 fn installed() -> Option<PathBuf> {
     let script = std::env::current_exe().ok()?.with_file_name("hopbine-preload");
-    let said = output(Command::new(script).arg("--path")).ok()?;
-    Some(PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end()))
+    let printed = output(Command::new(script).arg("--path")).ok()?;
+    Some(PathBuf::from(String::from_utf8(printed.stdout).ok()?.trim_end()))
 }
 
 /// Compiles the program for the C interface of the library that was installed with this command.
@@ -138,8 +138,8 @@ fn in_c(cc: &str) -> Result<TempDir, CliError> {
     )
 }
 
-/// Compiles the program in a new directory, with the flags `before` and `behind` around its source.
-fn compiled(compiler: &str, before: &[String], behind: &[String]) -> Result<TempDir, CliError> {
+/// Compiles the program in a new directory, with the flags `cflags` and `ldflags` around its source.
+fn compiled(compiler: &str, cflags: &[String], ldflags: &[String]) -> Result<TempDir, CliError> {
     let directory = tempfile::tempdir().map_err(|error| {
         CliError::Bench(format!("cannot make a directory for the program: {error}"))
     })?;
@@ -151,8 +151,8 @@ fn compiled(compiler: &str, before: &[String], behind: &[String]) -> Result<Temp
     }
     let mut words = compiler.split_whitespace();
     let mut compile = Command::new(words.next().unwrap_or_default());
-    compile.args(words).args(before).args(["-O3", "-o"]).arg(program(&directory));
-    output(compile.arg(&source).args(behind))?;
+    compile.args(words).args(cflags).args(["-O3", "-o"]).arg(program(&directory));
+    output(compile.arg(&source).args(ldflags))?;
     Ok(directory)
 }
 
@@ -169,8 +169,8 @@ fn output(command: &mut Command) -> Result<Output, CliError> {
     if output.status.success() {
         return Ok(output);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = last[last.len().saturating_sub(5)..].join("; ");
     Err(failed(format!("{}: {last}", output.status)))
 }
@@ -182,13 +182,13 @@ impl Mpi {
         let mut launcher: Vec<String> =
             args.mpiexec.split_whitespace().map(str::to_owned).collect();
         let program = launcher.first().cloned().unwrap_or_default();
-        let said = output(Command::new(&program).arg("--version"))?;
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let version = output(Command::new(&program).arg("--version"))?;
+        let version = String::from_utf8_lossy(&version.stdout).into_owned();
         // Adds default options only if the user gave none.
         if launcher.len() == 1 {
-            launcher.extend(flags(&said, args.ranks).into_iter().map(str::to_owned));
+            launcher.extend(flags(&version, args.ranks).into_iter().map(str::to_owned));
         }
-        let about = said.lines().next().unwrap_or(&program).trim().to_owned();
+        let about = version.lines().next().unwrap_or(&program).trim().to_owned();
         Ok(Mpi { about, launcher, directory })
     }
 }

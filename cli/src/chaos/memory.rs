@@ -8,7 +8,7 @@ use super::scenario::Random;
 use crate::run::Case;
 
 /// A completed call with its result.
-pub struct Done {
+pub struct CompletedCall {
     pub case: Case,
     /// The rank in the call's communicator.
     pub rank: u32,
@@ -18,12 +18,12 @@ pub struct Done {
 
 /// Results and failures of one rank.
 #[derive(Default)]
-pub struct OfRank {
-    pub done: Vec<Done>,
+pub struct RankResult {
+    pub done: Vec<CompletedCall>,
     /// Failures, each with its step.
     pub failures: Vec<(usize, Error)>,
     /// Buffers of failed calls.
-    pub left: Vec<Memory>,
+    pub failed_buffers: Vec<Memory>,
 }
 
 /// Buffers of a call, as words so that they are aligned for every type.
@@ -52,7 +52,7 @@ impl Buffers {
     }
 
     /// Marks the end of the call: from now on nothing may access the buffers.
-    pub fn over(mut self, sim: &Simulated) -> Memory {
+    pub fn forbid_access(mut self, sim: &Simulated) -> Memory {
         self.hash = self.hash_now();
         sim.forbid(&self.send);
         sim.forbid(&self.recv);
@@ -82,7 +82,7 @@ impl Memory {
     }
 }
 
-impl Done {
+impl CompletedCall {
     /// The bytes of the result.
     pub fn result(&self) -> &[u8] {
         let size = self.case.data.dtype.size_bytes();
@@ -95,17 +95,17 @@ impl Done {
     }
 }
 
-impl OfRank {
+impl RankResult {
     /// Whether all buffers are unchanged since their calls were over.
     pub fn is_untouched(&self) -> bool {
         let done = self.done.iter().map(|done| &done.memory);
-        done.chain(&self.left).all(Memory::is_untouched)
+        done.chain(&self.failed_buffers).all(Memory::is_untouched)
     }
 
     /// Unmaps the buffers of some completed calls: each with probability `often` / 16.
     pub fn unmap_some(&mut self, often: u32, sim: &Simulated, rng: &mut Random) {
         let done = self.done.iter_mut().map(|done| &mut done.memory);
-        for memory in done.chain(&mut self.left) {
+        for memory in done.chain(&mut self.failed_buffers) {
             if matches!(memory, Memory::Kept(_)) && rng.random_range(0..16) < often {
                 memory.unmap(sim);
             }

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::progress;
-use judge::{Wrong, judge};
-use memory::OfRank;
-use program::{Served, program};
-use scenario::{Kind, Limits, Scenario, Way};
+use judge::{Violations, judge};
+use memory::RankResult;
+use program::{AlgorithmCache, program};
+use scenario::{CallForm, Kind, Limits, Scenario};
 
 /// Make random calls on a simulated wire, with random faults: each seed is a run
 ///
@@ -143,12 +143,12 @@ impl FromStr for Faults {
 /// A failed seed.
 struct Failed {
     seed: u64,
-    wrong: Wrong,
+    wrong: Violations,
 }
 
 /// Totals over all runs.
 #[derive(Default)]
-struct Sums {
+struct Totals {
     runs: AtomicU64,
     calls: AtomicU64,
     steps: AtomicU64,
@@ -173,61 +173,61 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     };
     let seeds = args.seeds.0.clone();
     let bar = progress::bar_or_lines(seeds.end() - seeds.start() + 1, "chaos");
-    let (next, sums) = (AtomicU64::new(*seeds.start()), Sums::default());
+    let (next, totals) = (AtomicU64::new(*seeds.start()), Totals::default());
     let failed = Mutex::new(Vec::<Failed>::new());
     let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let began = Instant::now();
-    let under_way = UnderWay::default();
+    let in_progress = RunsInProgress::default();
     let work = || loop {
         // Relaxed: a counter.
         let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed > *seeds.end() || found(&failed).len() >= args.failures {
+        if seed > *seeds.end() || lock(&failed).len() >= args.failures {
             return;
         }
         let scenario = Scenario::draw(seed, &limits);
-        under_way.begin(seed);
-        let (run, wrong) = one(&scenario, args.story);
-        under_way.end(seed);
-        sums.add(&scenario, &run);
+        in_progress.begin(seed);
+        let (run, wrong) = run_scenario(&scenario, args.story);
+        in_progress.end(seed);
+        totals.add(&scenario, &run);
         if args.story
             && let Ok(run) = &run
         {
-            bar.aside(|| tell(&scenario, run));
+            bar.aside(|| print_run(&scenario, run));
         }
         bar.advance(1);
         if !wrong.is_empty() {
-            found(&failed).push(Failed { seed, wrong });
+            lock(&failed).push(Failed { seed, wrong });
         }
     };
     std::thread::scope(|threads| {
         let working: Vec<_> =
             (1..args.threads.unwrap_or(n_threads)).map(|_| threads.spawn(work)).collect();
-        threads.spawn(|| under_way.watch());
+        threads.spawn(|| in_progress.watch());
         work();
         working.into_iter().for_each(|thread| drop(thread.join()));
-        under_way.is_over.store(true, Ordering::Relaxed);
+        in_progress.is_over.store(true, Ordering::Relaxed);
     });
     drop(bar);
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let told = if args.format == Form::Text { &failed[..] } else { &[] };
-    for (at, Failed { seed, wrong }) in told.iter().enumerate() {
+    let reported = if args.format == Form::Text { &failed[..] } else { &[] };
+    for (at, Failed { seed, wrong }) in reported.iter().enumerate() {
         println!("seed {seed} is wrong:");
         wrong.iter().for_each(|line| println!("  {line}"));
         if at == 0 && !args.story {
             shrink::shrink(*seed, &limits);
         }
     }
-    sums.report(&args, &failed, began.elapsed());
+    totals.report(&args, &failed, began.elapsed());
     Ok(if failed.is_empty() { Outcome::Well } else { Outcome::Wrong })
 }
 
-fn found(failed: &Mutex<Vec<Failed>>) -> MutexGuard<'_, Vec<Failed>> {
+fn lock(failed: &Mutex<Vec<Failed>>) -> MutexGuard<'_, Vec<Failed>> {
     failed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The runs in progress, with their start times.
 #[derive(Default)]
-struct UnderWay {
+struct RunsInProgress {
     seeds: Mutex<Vec<(u64, Instant)>>,
     is_over: AtomicBool,
 }
@@ -235,7 +235,7 @@ struct UnderWay {
 /// Timeout of a run, in real time: a run that loops without advancing the wire's clock never reaches its own timeout.
 const LONGEST_RUN: Duration = Duration::from_secs(120);
 
-impl UnderWay {
+impl RunsInProgress {
     fn list(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
         self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -263,10 +263,10 @@ impl UnderWay {
     }
 }
 
-type Run = Result<Simulation<OfRank>, hopbine::Error>;
+type Run = Result<Simulation<RankResult>, hopbine::Error>;
 
 /// Runs a scenario and checks it.
-fn one(scenario: &Scenario, keeps_story: bool) -> (Run, Wrong) {
+fn run_scenario(scenario: &Scenario, keeps_story: bool) -> (Run, Violations) {
     let mut config = SimulationConfig::new(scenario.shape.clone(), scenario.wire_seed);
     config.wire = scenario.wire;
     config.ports = Some(scenario.ports);
@@ -274,22 +274,22 @@ fn one(scenario: &Scenario, keeps_story: bool) -> (Run, Wrong) {
     config.unexpected_bytes = scenario.unexpected_bytes;
     config.on_timeout = scenario.on_timeout;
     config.keeps_story = keeps_story;
-    let served = Served::default();
-    let run = simulate(&config, |comm, rank| program(scenario, &served, comm, rank));
+    let algorithms = AlgorithmCache::default();
+    let run = simulate(&config, |comm, rank| program(scenario, &algorithms, comm, rank));
     let wrong = judge(scenario, &run);
     (run, wrong)
 }
 
-fn tell(scenario: &Scenario, run: &Simulation<OfRank>) {
+fn print_run(scenario: &Scenario, run: &Simulation<RankResult>) {
     print!("{scenario}");
     run.story.iter().for_each(|entry| println!("{entry}"));
     println!("trace {:016x}, {} steps, {:?} simulated", run.trace, run.n_steps, run.elapsed);
 }
 
-impl Sums {
+impl Totals {
     fn add(&self, scenario: &Scenario, run: &Run) {
         let calls = scenario.steps.iter().map(|(_, step)| {
-            let times = if let Way::Persistent(n) = step.way { n as usize } else { 1 };
+            let times = if let CallForm::Persistent(n) = step.form { n as usize } else { 1 };
             times * step.calls.len()
         });
         // Relaxed: counters, read when all threads have ended.

@@ -13,8 +13,8 @@ use hopbine_torus::{Collective, registry};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use super::memory::{Buffers, Done, OfRank};
-use super::scenario::{Injected, Kind, OneCall, Part, Random, Scenario, Step, Way};
+use super::memory::{Buffers, CompletedCall, RankResult};
+use super::scenario::{CallForm, InjectedFault, Kind, OneCall, Part, Random, Scenario, Step};
 use crate::run::{Case, Data, Lists};
 
 /// Probabilities, in sixteenths, that a buffer of a completed call is unmapped: between steps, and while other calls
@@ -26,12 +26,12 @@ const STALE: u8 = 0xa5;
 
 /// Cache of the algorithms that support a shape.
 #[derive(Default)]
-pub struct Served(RefCell<HashMap<OnShape, Vec<Arc<str>>>>);
+pub struct AlgorithmCache(RefCell<HashMap<OnShape, Vec<Arc<str>>>>);
 
 /// A collective, and a shape as text.
 type OnShape = (Collective, String);
 
-impl Served {
+impl AlgorithmCache {
     fn one(&self, collective: Collective, comm: &Communicator, pick: u32) -> Option<Arc<str>> {
         let key = (collective, comm.shape().to_string());
         let known = &mut *self.0.borrow_mut();
@@ -45,7 +45,7 @@ impl Served {
 }
 
 /// A call with its buffers.
-struct Made {
+struct PreparedCall {
     case: Case,
     rank: u32,
     step: usize,
@@ -56,13 +56,13 @@ struct Made {
     differs: bool,
 }
 
-impl Made {
+impl PreparedCall {
     fn new(
         spec: &OneCall,
         step: usize,
         comm: &Communicator,
         sim: &Simulated,
-        served: &Served,
+        algorithms: &AlgorithmCache,
         differs: bool,
     ) -> Self {
         let (rank, n_ranks) = (comm.rank(), comm.size());
@@ -86,7 +86,7 @@ impl Made {
         let recv = words(if is_only { most.max(case.input_len(rank)) } else { most });
         let algorithm = spec
             .algorithm
-            .and_then(|pick| served.one(spec.collective, comm, pick))
+            .and_then(|pick| algorithms.one(spec.collective, comm, pick))
             .filter(|_| !differs);
         let mut options = CallOptions::new();
         options.algorithm = algorithm;
@@ -95,27 +95,27 @@ impl Made {
         options.segment_bytes = spec.segment;
         let comm = comm.with(options);
         let lists = Lists::new(&case, rank);
-        let mut made = {
+        let mut prepared = {
             let buffers = Buffers::new(send, recv);
-            Made { case, rank, step, buffers, lists, comm, differs }
+            PreparedCall { case, rank, step, buffers, lists, comm, differs }
         };
-        made.fill();
-        made
+        prepared.fill();
+        prepared
     }
 
     /// Ends the call: from now on nothing may access its buffers.
-    fn end(self, sim: &Simulated, outcome: &Result<(), Error>, of_rank: &mut OfRank) {
-        let Made { case, rank, step, buffers, differs, .. } = self;
-        let memory = buffers.over(sim);
+    fn end(self, sim: &Simulated, outcome: &Result<(), Error>, rank_result: &mut RankResult) {
+        let PreparedCall { case, rank, step, buffers, differs, .. } = self;
+        let memory = buffers.forbid_access(sim);
         match outcome {
-            Ok(()) if !differs => of_rank.done.push(Done { case, rank, step, memory }),
-            _ => of_rank.left.push(memory),
+            Ok(()) if !differs => rank_result.done.push(CompletedCall { case, rank, step, memory }),
+            _ => rank_result.failed_buffers.push(memory),
         }
     }
 
     /// Writes the input to the buffer that the call reads.
     fn fill(&mut self) {
-        let Made { case, rank, buffers, .. } = self;
+        let PreparedCall { case, rank, buffers, .. } = self;
         let size = case.data.dtype.size_bytes();
         let send = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.send);
         let recv = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.recv);
@@ -128,7 +128,7 @@ impl Made {
 
     /// The call and its communicator.
     fn call(&mut self) -> (&Communicator, Call<'_>) {
-        let Made { case, rank, buffers, lists, comm, .. } = self;
+        let PreparedCall { case, rank, buffers, lists, comm, .. } = self;
         let is_only = case.has_one_buffer(*rank);
         let (own, only) = (buffers.send.as_ptr().cast(), buffers.recv.as_mut_ptr().cast::<u8>());
         // A call in place gets a null pointer for the buffer that it must not need.
@@ -159,19 +159,19 @@ impl Made {
 /// Runs a scenario on one rank.
 pub fn program(
     scenario: &Scenario,
-    served: &Served,
+    algorithms: &AlgorithmCache,
     world: &Communicator,
     sim: &Simulated,
-) -> OfRank {
-    let mut of_rank = OfRank::default();
-    if scenario.spares {
+) -> RankResult {
+    let mut rank_result = RankResult::default();
+    if scenario.fails_alone {
         world.spare();
     }
     let comms = match communicators(scenario, world) {
         Ok(comms) => comms,
         Err(error) => {
-            of_rank.failures.push((0, error));
-            return of_rank;
+            rank_result.failures.push((0, error));
+            return rank_result;
         }
     };
     let own_seed = scenario.seed << 16 ^ u64::from(world.rank());
@@ -181,11 +181,11 @@ pub fn program(
         let fault =
             scenario.fault.filter(|fault| (fault.step, fault.victim) == (*at, world.rank()));
         let mut differs = false;
-        if let Some(Injected { kind, after, lasts, .. }) = fault {
+        if let Some(InjectedFault { kind, after, duration, .. }) = fault {
             match kind {
                 Kind::Kill => sim.meets(Fate::Dies, after),
-                Kind::Stop => sim.meets(Fate::Stops(lasts), after),
-                Kind::Late => sim.sleep(lasts),
+                Kind::Stop => sim.meets(Fate::Stops(duration), after),
+                Kind::Late => sim.sleep(duration),
                 Kind::Mismatch => {
                     differs = true;
                     sim.leaves_messages();
@@ -193,66 +193,68 @@ pub fn program(
                 Kind::Memory => sim.refuses_memory(of_memory.random_range(1..=3)),
             }
         }
-        let mut all = of_step(scenario, (*at, step), &comms, sim, served, differs);
+        let mut all = calls_of_step(scenario, (*at, step), &comms, sim, algorithms, differs);
         sim.note(format!("step {at} begins"));
-        let outcome = match step.way {
-            Way::Blocking => blocking(&mut all, sim, &mut of_rank),
-            Way::Requests => requests(&mut all, sim, &mut of_rank, (&mut rng, &mut of_memory)),
-            Way::Persistent(n) => persistent(&mut all, n, sim, &mut rng),
+        let outcome = match step.form {
+            CallForm::Blocking => blocking(&mut all, sim, &mut rank_result),
+            CallForm::Requests => {
+                requests(&mut all, sim, &mut rank_result, (&mut rng, &mut of_memory))
+            }
+            CallForm::Persistent(n) => persistent(&mut all, n, sim, &mut rng),
         };
-        all.into_iter().for_each(|made| made.end(sim, &outcome, &mut of_rank));
-        of_rank.unmap_some(UNMAPS[0], sim, &mut of_memory);
+        all.into_iter().for_each(|prepared| prepared.end(sim, &outcome, &mut rank_result));
+        rank_result.unmap_some(UNMAPS[0], sim, &mut of_memory);
         if let Err(error) = outcome {
             sim.note(format!("step {at} fails: {error}"));
             // After a failure that is not limited to its call, all later calls are refused.
             let is_over = matches!(error, Error::Poisoned(_) | Error::Closed);
-            of_rank.failures.push((*at, error));
+            rank_result.failures.push((*at, error));
             if is_over {
                 break;
             }
         }
     }
-    of_rank
+    rank_result
 }
 
 fn communicators(scenario: &Scenario, world: &Communicator) -> Result<Vec<Communicator>, Error> {
     let mut comms = vec![world.with(CallOptions::new())];
     for part in &scenario.parts {
-        let made = match part {
+        let derived = match part {
             Part::Duplicate => world.duplicate()?,
             Part::Line(dim) => world.sub_box(&[*dim])?,
             Part::Parity => {
-                let made = world.split(Some(world.rank() % 2), 0)?;
-                made.expect("a colour was given")
+                let half = world.split(Some(world.rank() % 2), 0)?;
+                half.expect("a colour was given")
             }
         };
-        comms.push(made);
+        comms.push(derived);
     }
     Ok(comms)
 }
 
-fn of_step(
+fn calls_of_step(
     scenario: &Scenario,
     (at, step): (usize, &Step),
     comms: &[Communicator],
     sim: &Simulated,
-    served: &Served,
+    algorithms: &AlgorithmCache,
     differs: bool,
-) -> Vec<Made> {
+) -> Vec<PreparedCall> {
     let make = |(index, spec): (usize, &OneCall)| {
         let mut spec = spec.clone();
         // Only the first call of the step differs.
         let is_other = differs && index == 0;
         if is_other {
-            spec = other(&spec, scenario.wire);
+            spec = mismatched_call(&spec, scenario.wire);
         }
-        Made::new(&spec, at, &comms[spec.comm], sim, served, is_other)
+        PreparedCall::new(&spec, at, &comms[spec.comm], sim, algorithms, is_other)
     };
     step.calls.iter().enumerate().map(make).collect()
 }
 
 /// A call that does not match `spec`, whatever their signatures.
-fn other(spec: &OneCall, wire: SimulatedWire) -> OneCall {
+fn mismatched_call(spec: &OneCall, wire: SimulatedWire) -> OneCall {
     let mut other = spec.clone();
     let ops = match wire {
         SimulatedWire::Messages => [Op::Min, Op::Max],
@@ -282,13 +284,17 @@ fn with_memory<R>(sim: &Simulated, call: impl Fn() -> Result<R, Error>) -> Resul
     }
 }
 
-fn blocking(all: &mut Vec<Made>, sim: &Simulated, of_rank: &mut OfRank) -> Result<(), Error> {
+fn blocking(
+    all: &mut Vec<PreparedCall>,
+    sim: &Simulated,
+    rank_result: &mut RankResult,
+) -> Result<(), Error> {
     let mut failure = Ok(());
-    for mut made in std::mem::take(all) {
-        let (comm, call) = made.call();
+    for mut prepared in std::mem::take(all) {
+        let (comm, call) = prepared.call();
         // SAFETY: the buffers have the lengths of the case, and only this call uses them until it returns.
         let outcome = with_memory(sim, || unsafe { comm.call(&call) });
-        made.end(sim, &outcome, of_rank);
+        prepared.end(sim, &outcome, rank_result);
         // The call may have failed alone, so the later calls are made as well.
         failure = failure.and(outcome);
     }
@@ -298,17 +304,17 @@ fn blocking(all: &mut Vec<Made>, sim: &Simulated, of_rank: &mut OfRank) -> Resul
 /// Starts all calls and waits for them. Calls that succeed are removed from the list, and their memory may be
 /// unmapped while other calls are in progress.
 fn requests(
-    all: &mut Vec<Made>,
+    all: &mut Vec<PreparedCall>,
     sim: &Simulated,
-    of_rank: &mut OfRank,
+    rank_result: &mut RankResult,
     (rng, of_memory): (&mut Random, &mut Random),
 ) -> Result<(), Error> {
     let mut running = Vec::new();
     let mut failure = Ok(());
-    let mut made_calls: Vec<Option<Made>> = std::mem::take(all).into_iter().map(Some).collect();
-    for (at, made) in made_calls.iter_mut().enumerate() {
-        let made = made.as_mut().expect("not taken yet");
-        let (comm, call) = made.call();
+    let mut calls: Vec<Option<PreparedCall>> = std::mem::take(all).into_iter().map(Some).collect();
+    for (at, prepared) in calls.iter_mut().enumerate() {
+        let prepared = prepared.as_mut().expect("not taken yet");
+        let (comm, call) = prepared.call();
         // SAFETY: the buffers have the lengths of the case, and only this call uses them until the wait below.
         match with_memory(sim, || unsafe { comm.started(&call) }) {
             Ok(started) => running.push((at, started)),
@@ -321,33 +327,33 @@ fn requests(
         let by_tests = rng.random_range(0..20);
         let outcome = wait_started(started, by_tests);
         if outcome.is_ok()
-            && let Some(made) = made_calls[at].take()
+            && let Some(prepared) = calls[at].take()
         {
-            made.end(sim, &outcome, of_rank);
-            of_rank.unmap_some(UNMAPS[1], sim, of_memory);
+            prepared.end(sim, &outcome, rank_result);
+            rank_result.unmap_some(UNMAPS[1], sim, of_memory);
         }
         failure = failure.and(outcome);
     }
-    *all = made_calls.into_iter().flatten().collect();
+    *all = calls.into_iter().flatten().collect();
     failure
 }
 
 fn persistent(
-    all: &mut [Made],
+    all: &mut [PreparedCall],
     n_times: u32,
     sim: &Simulated,
     rng: &mut Random,
 ) -> Result<(), Error> {
     let mut failure = Ok(());
     let mut repeated = Vec::new();
-    for made in all.iter_mut() {
-        let (comm, call) = made.call();
+    for prepared in all.iter_mut() {
+        let (comm, call) = prepared.call();
         // SAFETY: the buffers have the lengths of the case, and outlive `repeated`.
         repeated.push(with_memory(sim, || unsafe { comm.repeated(&call) })?);
     }
     for round in 0..n_times {
         if round > 0 {
-            all.iter_mut().for_each(Made::fill);
+            all.iter_mut().for_each(PreparedCall::fill);
         }
         for one in &mut repeated {
             failure = failure.and(one.start());

@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// A fault of one rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Injected {
+pub struct InjectedFault {
     pub kind: Kind,
     pub victim: u32,
     /// The step in which the fault happens.
@@ -42,7 +42,7 @@ pub struct Injected {
     /// Time from the start of the step to the fault.
     pub after: Duration,
     /// Duration of a stop or of a delay.
-    pub lasts: Duration,
+    pub duration: Duration,
 }
 
 /// Communicators besides the world's.
@@ -58,7 +58,7 @@ pub enum Part {
 
 /// How a step makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CallForm {
     Blocking,
     /// All calls are started. Each rank then waits for them in its own order, by tests or waits.
     Requests,
@@ -90,7 +90,7 @@ pub struct OneCall {
 /// A group of calls.
 #[derive(Clone, Debug)]
 pub struct Step {
-    pub way: Way,
+    pub form: CallForm,
     pub calls: Vec<OneCall>,
 }
 
@@ -125,11 +125,11 @@ pub struct Scenario {
     pub parts: Vec<Part>,
     /// The steps with their numbers.
     pub steps: Vec<(usize, Step)>,
-    pub fault: Option<Injected>,
+    pub fault: Option<InjectedFault>,
     pub on_timeout: OnTimeout,
     pub timeout: Duration,
     /// A call that differs between ranks fails alone instead of failing the world.
-    pub spares: bool,
+    pub fails_alone: bool,
     /// Bound of the unexpected messages that a port stores, in bytes.
     pub unexpected_bytes: usize,
 }
@@ -146,20 +146,20 @@ const COUNTS: [usize; 12] = [0, 1, 2, 3, 5, 8, 17, 40, 130, 300, 1000, 3000];
 /// Maximum number of segments of a vector, which bounds the duration of a run.
 const MOST_SEGMENTS: u64 = 24;
 
-/// On at most `MOST_CROWDED` ranks, a call may have `CROWD` messages of `CROWDED_BYTES` bytes in flight from one rank
+/// On at most `MOST_BURST_RANKS` ranks, a call may have `BURST` messages of `BURST_BYTES` bytes in flight from one rank
 /// to another. Only some of the simulated wires send messages of this length eagerly.
-const MOST_CROWDED: u32 = 4;
-const CROWD: usize = 160;
-const CROWDED_BYTES: usize = 2304;
+const MOST_BURST_RANKS: u32 = 4;
+const BURST: usize = 160;
+const BURST_BYTES: usize = 2304;
 
-/// Chooses the seeds that draw [`Later`]. The value leaves out the seeds named in `cli/tests/command/chaos.rs`, so
+/// Chooses the seeds that draw [`Extras`]. The value leaves out the seeds named in `cli/tests/command/chaos.rs`, so
 /// that these still make the runs that once failed.
-const LATER: u64 = 0x6c61_7465_8b2d;
+const EXTRAS_SEED: u64 = 0x6c61_7465_8b2d;
 
 const TYPES: [Dtype; 6] =
     [Dtype::U64, Dtype::I32, Dtype::U8, Dtype::F64, Dtype::F32, Dtype::ComplexF32];
 
-fn one<T: Clone>(rng: &mut Random, of: &[T]) -> T {
+fn pick<T: Clone>(rng: &mut Random, of: &[T]) -> T {
     of.choose(rng).expect("some to choose from").clone()
 }
 
@@ -167,7 +167,7 @@ impl Scenario {
     /// The scenario of a seed, within limits.
     pub fn draw(seed: u64, limits: &Limits) -> Self {
         let mut rng = Random::seed_from_u64(seed ^ 0x6368_616f_7321);
-        let drawn = Shape::from_str(one(&mut rng, &SHAPES)).expect("a shape");
+        let drawn = Shape::from_str(pick(&mut rng, &SHAPES)).expect("a shape");
         let shape = limits.shape.clone().unwrap_or(drawn);
         let n_ranks = shape.n_ranks();
         let most = hopbine_torus::plan::max_ports(&shape);
@@ -177,29 +177,29 @@ impl Scenario {
             .into_iter()
             .filter(|_| rng.random_bool(0.25))
             .collect();
-        let spares = rng.random_bool(0.25);
-        let later = Later::draw(seed, n_ranks);
+        let fails_alone = rng.random_bool(0.25);
+        let extras = Extras::draw(seed, n_ranks);
         let n_steps = rng.random_range(3..=9);
         let steps: Vec<(usize, Step)> = (0..n_steps)
             .map(|at| {
                 // Each step has a generator of its own, so that omitting a step does not change the others.
                 let mut rng = Random::seed_from_u64(seed.wrapping_mul(64) + at as u64);
                 let mut step = step(&mut rng, parts.len() + 1, limits);
-                later.change(at, &mut step, limits.most());
+                extras.apply(at, &mut step, limits.most());
                 (at, step)
             })
             .filter(|(at, _)| limits.only.as_ref().is_none_or(|only| only.contains(at)))
             .collect();
         let fault = match limits.faults.as_slice() {
             [] => None,
-            kinds if rng.random_bool(0.6) => Some(Injected {
-                kind: one(&mut rng, kinds),
+            kinds if rng.random_bool(0.6) => Some(InjectedFault {
+                kind: pick(&mut rng, kinds),
                 victim: rng.random_range(0..1000) % n_ranks,
                 step: steps
                     .get(rng.random_range(0..64) % steps.len().max(1))
                     .map_or(0, |step| step.0),
                 after: Duration::from_nanos(1 << rng.random_range(0..24)),
-                lasts: Duration::from_micros(1 << rng.random_range(0..26)),
+                duration: Duration::from_micros(1 << rng.random_range(0..26)),
             }),
             _ => None,
         };
@@ -217,55 +217,55 @@ impl Scenario {
             steps,
             fault,
             on_timeout: if warns { OnTimeout::Warn } else { OnTimeout::Fail },
-            timeout: Duration::from_secs(one(&mut rng, &[10, 30, 60])),
-            unexpected_bytes: one(&mut rng, &[1, 256, 4096, 1 << 20]),
-            spares,
+            timeout: Duration::from_secs(pick(&mut rng, &[10, 30, 60])),
+            unexpected_bytes: pick(&mut rng, &[1, 256, 4096, 1 << 20]),
+            fails_alone,
         }
     }
 }
 
 fn step(rng: &mut Random, n_comms: usize, limits: &Limits) -> Step {
-    let way = match rng.random_range(0..5) {
-        0..=1 => Way::Blocking,
-        2..=3 => Way::Requests,
-        _ => Way::Persistent(rng.random_range(1..=3)),
+    let form = match rng.random_range(0..5) {
+        0..=1 => CallForm::Blocking,
+        2..=3 => CallForm::Requests,
+        _ => CallForm::Persistent(rng.random_range(1..=3)),
     };
-    let n_calls = match way {
+    let n_calls = match form {
         // Sometimes more calls than can be in progress at once.
-        Way::Requests if rng.random_bool(0.02) => rng.random_range(60..=140),
-        Way::Requests => rng.random_range(1..=6),
+        CallForm::Requests if rng.random_bool(0.02) => rng.random_range(60..=140),
+        CallForm::Requests => rng.random_range(1..=6),
         _ => rng.random_range(1..=2),
     };
     let most = if n_calls > 10 { 3 } else { limits.most() };
-    let calls = (0..n_calls).map(|_| one_call(rng, n_comms, most, way)).collect();
-    Step { way, calls }
+    let calls = (0..n_calls).map(|_| one_call(rng, n_comms, most, form)).collect();
+    Step { form, calls }
 }
 
-fn one_call(rng: &mut Random, n_comms: usize, most: usize, way: Way) -> OneCall {
-    let collective = one(rng, &Collective::ALL);
-    let dtype = one(rng, &TYPES);
+fn one_call(rng: &mut Random, n_comms: usize, most: usize, form: CallForm) -> OneCall {
+    let collective = pick(rng, &Collective::ALL);
+    let dtype = pick(rng, &TYPES);
     let ops: Vec<Op> = Op::ALL.into_iter().filter(|op| op.defined_for(dtype)).collect();
     let has_blocks = matches!(collective.payload(), Payload::Blocks | Payload::Pairs);
     let counts =
         [CountsArg::Uniform, CountsArg::Power(4.0), CountsArg::Sparse(0.3), CountsArg::Zipf(1.0)];
-    let counts = (has_blocks && rng.random_bool(0.3)).then(|| one(rng, &counts));
+    let counts = (has_blocks && rng.random_bool(0.3)).then(|| pick(rng, &counts));
     let is_rooted = matches!(collective, Collective::Gather | Collective::Scatter);
     let only_root_knows = counts.is_some() && is_rooted && rng.random();
     // A persistent reduction of an empty vector has no operation to repeat.
-    let least = usize::from(matches!(way, Way::Persistent(_)));
+    let least = usize::from(matches!(form, CallForm::Persistent(_)));
     let mut call = OneCall {
         comm: rng.random_range(0..n_comms),
         collective,
         dtype,
-        op: one(rng, &ops),
+        op: pick(rng, &ops),
         root: rng.random_range(0..64),
-        count: one(rng, &COUNTS).min(most).max(least),
+        count: pick(rng, &COUNTS).min(most).max(least),
         counts,
         only_root_knows,
         in_place: false,
         algorithm: rng.random_bool(0.4).then(|| rng.random()),
         ports: rng.random_bool(0.2).then(|| rng.random_range(1..=4)),
-        segment: rng.random_bool(0.3).then(|| one(rng, &[8, 64, 1024, 8192])),
+        segment: rng.random_bool(0.3).then(|| pick(rng, &[8, 64, 1024, 8192])),
         data_seed: rng.random(),
     };
     let least = (call.count * dtype.size_bytes()) as u64 / MOST_SEGMENTS;
@@ -276,35 +276,35 @@ fn one_call(rng: &mut Random, n_comms: usize, most: usize, way: Way) -> OneCall 
 /// Probabilities of kinds of calls that were added later. They use separate generators, since drawing their numbers
 /// from the other generators would change the runs of all seeds.
 #[derive(Clone, Copy, Debug)]
-struct Later {
+struct Extras {
     seed: u64,
     in_place: f64,
-    crowds: f64,
+    bursts: f64,
 }
 
-impl Later {
+impl Extras {
     fn draw(seed: u64, n_ranks: u32) -> Self {
-        let seed = seed ^ LATER;
+        let seed = seed ^ EXTRAS_SEED;
         let mut rng = Random::seed_from_u64(seed);
         let is_drawn = rng.random::<bool>();
-        let mut often = |of: [f64; 2], may: bool| if may { one(&mut rng, &of) } else { 0.0 };
-        Later {
+        let mut often = |of: [f64; 2], may: bool| if may { pick(&mut rng, &of) } else { 0.0 };
+        Extras {
             seed,
             in_place: often([0.1, 0.6], is_drawn),
-            crowds: often([0.05, 0.3], is_drawn && n_ranks <= MOST_CROWDED),
+            bursts: often([0.05, 0.3], is_drawn && n_ranks <= MOST_BURST_RANKS),
         }
     }
 
-    fn change(self, at: usize, step: &mut Step, most: usize) {
+    fn apply(self, at: usize, step: &mut Step, most: usize) {
         let mut rng = Random::seed_from_u64(self.seed.wrapping_mul(64) + at as u64);
         for call in &mut step.calls {
             call.in_place = rng.random_bool(self.in_place);
         }
-        if rng.random_bool(self.crowds)
+        if rng.random_bool(self.bursts)
             && let Some(call) = step.calls.choose_mut(&mut rng)
         {
-            call.count = (CROWD * CROWDED_BYTES / call.dtype.size_bytes()).min(most);
-            (call.segment, call.ports) = (Some(CROWDED_BYTES as u64), Some(1));
+            call.count = (BURST * BURST_BYTES / call.dtype.size_bytes()).min(most);
+            (call.segment, call.ports) = (Some(BURST_BYTES as u64), Some(1));
         }
     }
 }
@@ -338,17 +338,17 @@ impl fmt::Display for Scenario {
             "  a wait is too long after {:?}: {:?}; calls that differ fail {}",
             self.timeout,
             self.on_timeout,
-            if self.spares { "alone" } else { "the world" }
+            if self.fails_alone { "alone" } else { "the world" }
         )?;
         match fault {
             None => writeln!(f, "  no fault")?,
-            Some(Injected { kind, victim, step, after, lasts }) => writeln!(
+            Some(InjectedFault { kind, victim, step, after, duration }) => writeln!(
                 f,
-                "  {kind:?} of rank {victim}, {after:?} after the start of step {step}, for {lasts:?}"
+                "  {kind:?} of rank {victim}, {after:?} after the start of step {step}, for {duration:?}"
             )?,
         }
-        for (at, Step { way, calls }) in steps {
-            writeln!(f, "  step {at}, {way:?}:")?;
+        for (at, Step { form, calls }) in steps {
+            writeln!(f, "  step {at}, {form:?}:")?;
             for call in calls.iter().take(8) {
                 writeln!(f, "    {call}")?;
             }
@@ -370,10 +370,11 @@ mod tests {
             (1..=2000).map(|seed| Scenario::draw(seed, &Limits::default())).collect();
         let calls = || {
             let steps = scenarios.iter().flat_map(|scenario| &scenario.steps);
-            steps.flat_map(|(_, step)| step.calls.iter().map(|call| (step.way, call)))
+            steps.flat_map(|(_, step)| step.calls.iter().map(|call| (step.form, call)))
         };
-        let ways = [Way::Blocking, Way::Requests, Way::Persistent(2)];
-        for (collective, way) in Collective::ALL.iter().flat_map(|of| ways.map(|way| (of, way))) {
+        let forms = [CallForm::Blocking, CallForm::Requests, CallForm::Persistent(2)];
+        for (collective, form) in Collective::ALL.iter().flat_map(|of| forms.map(|form| (of, form)))
+        {
             for (in_place, has_counts) in
                 [(false, false), (true, false), (false, true), (true, true)]
             {
@@ -381,16 +382,16 @@ mod tests {
                     collective.payload() == Payload::Vector || *collective == Collective::Barrier;
                 let like = calls().filter(|(of, call)| {
                     (of, call.collective, call.in_place, call.counts.is_some())
-                        == (&way, *collective, in_place, has_counts)
+                        == (&form, *collective, in_place, has_counts)
                 });
                 assert!(
                     like.count() > 0 || has_counts && is_vector,
-                    "{collective}, {way:?}, in place {in_place}, blocks that differ {has_counts}"
+                    "{collective}, {form:?}, in place {in_place}, blocks that differ {has_counts}"
                 );
             }
         }
-        let n_crowds = calls()
-            .filter(|(_, call)| call.count * call.dtype.size_bytes() >= CROWD * CROWDED_BYTES);
-        assert!(n_crowds.count() > 50);
+        let n_bursts =
+            calls().filter(|(_, call)| call.count * call.dtype.size_bytes() >= BURST * BURST_BYTES);
+        assert!(n_bursts.count() > 50);
     }
 }

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use hopbine_torus::Shape;
 
-use super::one;
+use super::run_scenario;
 use super::scenario::{Limits, SHAPES, Scenario};
 use crate::progress;
 
 /// Maximum number of runs.
 const MOST_RUNS: u64 = 600;
 /// Wire seeds that are tried for each smaller run: with fewer calls, the same seed gives another order of events.
-const WIRES: u64 = 12;
+const WIRE_SEEDS: u64 = 12;
 
 /// Prints the smallest failing run found: the command that repeats it, and its events.
 pub fn shrink(seed: u64, limits: &Limits) {
@@ -30,11 +30,11 @@ pub fn shrink(seed: u64, limits: &Limits) {
     }
     drop(search.bar);
     let scenario = Scenario::draw(seed, &best);
-    let (run, wrong) = one(&scenario, true);
+    let (run, wrong) = run_scenario(&scenario, true);
     println!("the smallest run found that is wrong:\n  {}", command(seed, &best));
     wrong.iter().for_each(|line| println!("  {line}"));
     if let Ok(run) = &run {
-        super::tell(&scenario, run);
+        super::print_run(&scenario, run);
     }
 }
 
@@ -48,11 +48,11 @@ impl Search {
     /// Returns the limits with a wire seed for which the run fails.
     fn fails(&mut self, limits: &Limits) -> Option<Limits> {
         let own = limits.wire_seed.unwrap_or(self.seed);
-        for wire_seed in (own..).take(WIRES as usize) {
+        for wire_seed in (own..).take(WIRE_SEEDS as usize) {
             self.left = self.left.checked_sub(1)?;
             self.bar.advance(1);
             let limits = Limits { wire_seed: Some(wire_seed), ..limits.clone() };
-            if !one(&Scenario::draw(self.seed, &limits), false).1.is_empty() {
+            if !run_scenario(&Scenario::draw(self.seed, &limits), false).1.is_empty() {
                 return Some(limits);
             }
         }

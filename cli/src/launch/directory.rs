@@ -24,7 +24,7 @@ impl Directory {
     /// The system's error.
     pub(super) fn new() -> io::Result<Self> {
         let place = std::env::temp_dir();
-        sweep(&place);
+        remove_stale(&place);
         // Only this user may access the directory, since the ranks map and remove files in it.
         let private = std::fs::Permissions::from_mode(0o700);
         let mut builder = tempfile::Builder::new();
@@ -32,7 +32,7 @@ impl Directory {
         // The file gets its final name after it is locked, so that nobody sees it unlocked.
         let new = directory.path().join("lock.new");
         let lock = options().create_new(true).mode(0o600).open(&new)?;
-        lock_now(&lock)?;
+        try_lock(&lock)?;
         std::fs::rename(new, directory.path().join(LOCK))?;
         Ok(Directory { directory, _lock: lock })
     }
@@ -54,17 +54,17 @@ fn options() -> OpenOptions {
 }
 
 /// Takes the lock, unless another process holds it.
-fn lock_now(lock: &File) -> io::Result<()> {
+fn try_lock(lock: &File) -> io::Result<()> {
     Ok(flock(lock, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 /// Removes the directories in `place` whose launchers, of this user, do not live any more.
-fn sweep(place: &Path) {
+fn remove_stale(place: &Path) {
     let Ok(entries) = std::fs::read_dir(place) else { return };
     let ours = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     for path in entries.flatten().filter(ours).map(|entry| entry.path()) {
         // The process that removes a directory holds its lock, so no two processes remove the same one.
-        if let Some(_lock) = left_behind(&path) {
+        if let Some(_lock) = lock_if_stale(&path) {
             // A directory that cannot be removed stays for the next launcher.
             let _ = std::fs::remove_dir_all(&path);
         }
@@ -72,14 +72,14 @@ fn sweep(place: &Path) {
 }
 
 /// The lock of an abandoned directory of this user; None if it is in use or just being created.
-fn left_behind(path: &Path) -> Option<File> {
+fn lock_if_stale(path: &Path) -> Option<File> {
     let about = std::fs::symlink_metadata(path).ok()?;
     let user = rustix::process::geteuid().as_raw();
     if !about.is_dir() || about.uid() != user || about.mode() & 0o077 != 0 {
         return None;
     }
     let lock = options().open(path.join(LOCK)).ok()?;
-    lock_now(&lock).is_ok().then_some(lock)
+    try_lock(&lock).is_ok().then_some(lock)
 }
 
 #[cfg(test)]
@@ -109,12 +109,12 @@ mod tests {
         std::os::unix::fs::symlink(&kept[2], &link).unwrap();
         let alive = make("hopbine-launch-alive", 0o700, true);
         let lock = File::open(alive.join(LOCK)).unwrap();
-        lock_now(&lock).unwrap();
-        sweep(place.path());
+        try_lock(&lock).unwrap();
+        remove_stale(place.path());
         assert!(!stale.exists());
         assert!(kept.iter().all(|path| path.exists()) && alive.exists() && link.exists());
         drop(lock);
-        sweep(place.path());
+        remove_stale(place.path());
         assert!(!alive.exists());
     }
 }

@@ -19,8 +19,8 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 /// Maximum number of searches for processes of the job. The search repeats until it finds none, since the processes
 /// found may have started others.
-const SEARCHES: usize = 200;
-const BETWEEN: Duration = Duration::from_millis(5);
+const MOST_SEARCHES: usize = 200;
+const SEARCH_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The launcher's handle of the guardian. Dropping it tells the guardian that the launcher ends normally.
 pub(super) struct Guardian {
@@ -38,18 +38,18 @@ impl Guardian {
     /// # Safety
     /// No other thread may exist in this process.
     pub(super) unsafe fn start(directory: &Path, rendezvous: &Path) -> io::Result<Self> {
-        let (told, launcher) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (mut told, launcher) = (File::from(told), File::from(launcher));
+        let (reader, launcher) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (mut reader, launcher) = (File::from(reader), File::from(launcher));
         // SAFETY: by the caller's promise no other thread exists, so none holds a lock that the child may need.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(launcher);
-                let_go();
+                detach();
                 // One byte means that the launcher ends normally; the end of the pipe without a byte means that it
                 // was killed.
-                if told.read(&mut [0]).is_ok_and(|n| n == 0) {
-                    end_all(rendezvous);
+                if reader.read(&mut [0]).is_ok_and(|n| n == 0) {
+                    kill_job(rendezvous);
                     // There is nowhere to report an error.
                     let _ = std::fs::remove_dir_all(directory);
                 }
@@ -71,7 +71,7 @@ impl Drop for Guardian {
 }
 
 /// Detaches the guardian: signals to the launcher's group do not reach it, and it keeps no output open.
-fn let_go() {
+fn detach() {
     // Errors leave the process as it is.
     let _ = setsid();
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
@@ -80,9 +80,9 @@ fn let_go() {
 }
 
 /// Kills all processes of the job with this rendezvous, in whichever process group they are.
-pub(super) fn end_all(rendezvous: &Path) {
+pub(super) fn kill_job(rendezvous: &Path) {
     let mark = [b"HOPBINE_RENDEZVOUS=", rendezvous.as_os_str().as_encoded_bytes()].concat();
-    for _ in 0..SEARCHES {
+    for _ in 0..MOST_SEARCHES {
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         let numbers =
             processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -90,7 +90,7 @@ pub(super) fn end_all(rendezvous: &Path) {
         if n_killed == 0 {
             return;
         }
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(SEARCH_INTERVAL);
     }
 }
 

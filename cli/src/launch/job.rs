@@ -26,9 +26,9 @@ use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
 use crate::error::{CliError, Outcome};
 
 /// Time between SIGTERM and SIGKILL.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const KILL_DELAY: Duration = Duration::from_secs(2);
 /// Time to wait for the last output, which processes left behind by ranks may keep open.
-const LAST_OUTPUT: Duration = Duration::from_millis(500);
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The running ranks, and the channel of events about them.
 pub(super) struct Job {
@@ -90,7 +90,7 @@ impl Job {
             // If this fails, dropping the job kills the earlier ranks.
             let started = job.command(settings, rank, libraries.as_ref()).spawn();
             started
-                .and_then(|child| job.look_after(rank as usize, child, settings.tag_output))
+                .and_then(|child| job.supervise(rank as usize, child, settings.tag_output))
                 .map_err(|source| CliError::Start {
                     program: PathBuf::from(&settings.program),
                     source,
@@ -145,7 +145,7 @@ impl Job {
         command
     }
 
-    fn look_after(&mut self, rank: usize, mut child: Child, tagged: bool) -> io::Result<()> {
+    fn supervise(&mut self, rank: usize, mut child: Child, tagged: bool) -> io::Result<()> {
         let id = child.id();
         let tag = if tagged { format!("[{rank}] ") } else { String::new() };
         let streams: [(Option<Box<dyn io::Read + Send>>, Writer); 2] = [
@@ -167,7 +167,7 @@ impl Job {
         }
         let sender = self.sender.clone();
         thread(move || {
-            let _ = sender.send(Event::Ended(rank, end_of(id)));
+            let _ = sender.send(Event::Ended(rank, wait_without_reaping(id)));
         })?;
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Job {
         });
         let mut first_failure = None;
         let mut lost = None;
-        let mut end = End::default();
+        let mut end = Escalation::default();
         if let Some(signal) = self.interrupted {
             self.messages.say(format!("{} while ranks were started", signals::name(signal)));
             self.signal(signal);
@@ -199,7 +199,7 @@ impl Job {
             match event {
                 Ok(Event::Ended(rank, status)) => {
                     self.n_running -= 1;
-                    let Some((text, code)) = trouble(&status) else { continue };
+                    let Some((text, code)) = rank_failure(&status) else { continue };
                     // Ranks that the launcher has terminated, or whose output is lost, are not reported as failed.
                     if !end.terminated && lost.is_none() {
                         self.messages.say(format!("rank {rank} {text}"));
@@ -237,13 +237,13 @@ impl Job {
             // still have a pipe open.
             if !self.finish_output(Duration::ZERO) {
                 self.signal(libc::SIGTERM);
-                self.finish_output(LAST_WORDS);
+                self.finish_output(KILL_DELAY);
             }
             self.signal(libc::SIGKILL);
-            guardian::end_all(&self.directory.rendezvous());
+            guardian::kill_job(&self.directory.rendezvous());
         }
-        self.finish_output(LAST_OUTPUT);
-        self.messages.finish(LAST_OUTPUT);
+        self.finish_output(OUTPUT_TIMEOUT);
+        self.messages.finish(OUTPUT_TIMEOUT);
         let interrupted = self.interrupted.map(|signal| 128 + signal as u8);
         match (lost, interrupted.or(first_failure)) {
             (Some(error), _) => Err(CliError::Output(error)),
@@ -290,7 +290,7 @@ impl Drop for Job {
 }
 
 /// Waits for the end of a child without reaping it.
-fn end_of(child: u32) -> io::Result<ExitStatus> {
+fn wait_without_reaping(child: u32) -> io::Result<ExitStatus> {
     let child = Pid::from_raw(child as i32).ok_or(io::ErrorKind::NotFound)?;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let status = retry_on_intr(|| waitid(WaitId::Pid(child), options))?;
@@ -302,13 +302,13 @@ fn end_of(child: u32) -> io::Result<ExitStatus> {
 
 /// Escalation of signals that end the ranks.
 #[derive(Default)]
-struct End {
+struct Escalation {
     /// The time of the next, stronger signal.
     next: Option<Instant>,
     terminated: bool,
 }
 
-impl End {
+impl Escalation {
     fn begin(&mut self, grace: Duration) {
         // A time beyond the clock's range never comes.
         let at = Instant::now().checked_add(grace);
@@ -317,13 +317,13 @@ impl End {
 
     /// Returns the signal to send now, and schedules the next.
     fn escalate(&mut self) -> libc::c_int {
-        self.next = Some(Instant::now() + LAST_WORDS);
+        self.next = Some(Instant::now() + KILL_DELAY);
         if std::mem::replace(&mut self.terminated, true) { libc::SIGKILL } else { libc::SIGTERM }
     }
 }
 
 /// Description of a rank's failure, and the exit status that represents it; None for success.
-fn trouble(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
+fn rank_failure(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
     let (text, code) = match status {
         Ok(status) if status.success() => return None,
         Ok(status) => match (status.code(), status.signal()) {

@@ -145,7 +145,7 @@ pub fn this_program(shape: &Shape, backend: Option<Backend>) -> Result<Outcome, 
 fn settings(args: Args) -> Result<Settings, CliError> {
     let per_node = match args.ranks_per_node {
         Some(n) => n,
-        None => ranks_per_node_said()?,
+        None => default_ranks_per_node()?,
     };
     let ranks = match (args.ranks, &args.torus) {
         (Some(0), _) => return Err(CliError::Usage("at least one rank is needed".to_owned())),
@@ -167,7 +167,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     };
     let torus = match args.torus {
         // The ranks read the shape from the environment if it is set; if all ranks share a host, they choose it.
-        None if is_shared || TORUS.get(&said).is_some() => None,
+        None if is_shared || TORUS.get(&from_user_env).is_some() => None,
         Some(torus) => Some(torus),
         None => Some(
             Shape::torus(&hopbine::torus::geometry::near_cubic(nodes))
@@ -229,14 +229,14 @@ fn device(name: &str) -> Result<String, CliError> {
 
 /// A variable that the user has set for the job. Within a rank, the variables describe the job of this rank, so they
 /// do not count.
-fn said(variable: &str) -> Option<String> {
+fn from_user_env(variable: &str) -> Option<String> {
     from_environment(variable).filter(|_| RANK.get(&from_environment).is_none())
 }
 
 /// Ranks on each node according to the environment, or 1.
-fn ranks_per_node_said() -> Result<u32, CliError> {
-    let said = RANKS_PER_NODE.number(&said);
-    said.map(|n| n.unwrap_or(1)).map_err(|error| CliError::Usage(error.to_string()))
+fn default_ranks_per_node() -> Result<u32, CliError> {
+    let n = RANKS_PER_NODE.number(&from_user_env);
+    n.map(|n| n.unwrap_or(1)).map_err(|error| CliError::Usage(error.to_string()))
 }
 
 /// Threads of the launcher for each rank: two for its outputs and one for its end.

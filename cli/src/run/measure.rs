@@ -71,7 +71,7 @@ pub fn measure(
             let shared = shared(Some(threads()));
             let run = simulate(config, |comm, _| on_rank(comm, &shared))?;
             let Simulation { results, ends, trace, n_steps, elapsed, violations, .. } = run;
-            let ranks = results.into_iter().collect::<Result<Vec<OfRank>, Error>>()?;
+            let ranks = results.into_iter().collect::<Result<Vec<RankTimes>, Error>>()?;
             ends.into_iter().collect::<Result<(), Error>>()?;
             simulated = Some(Simulated { trace, n_steps, elapsed, violations });
             ranks
@@ -79,7 +79,7 @@ pub fn measure(
         (None, None) => {
             let shared = shared(Some(threads()));
             let ranks = emulate(&ranks.config, |comm| on_rank(comm, &shared))?;
-            ranks.into_iter().collect::<Result<Vec<OfRank>, Error>>()?
+            ranks.into_iter().collect::<Result<Vec<RankTimes>, Error>>()?
         }
         (Some(world), _) => {
             let comm = world.communicator();
@@ -120,25 +120,25 @@ struct Threads {
 }
 
 /// The times and wrong results of one rank.
-struct OfRank {
+struct RankTimes {
     seconds: Vec<f64>,
     wrong: Option<Wrong>,
     has_workers: bool,
 }
 
 /// Memory for `n_bytes` bytes, as words so that it is aligned for every type.
-fn room(n_bytes: usize) -> Vec<u64> {
+fn aligned_buffer(n_bytes: usize) -> Vec<u64> {
     vec![0; n_bytes.div_ceil(size_of::<u64>())]
 }
 
-fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
+fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<RankTimes, Error> {
     let (reference, rank) = (shared.reference, world.rank());
     let case = &reference.case;
     let comm = world.with(shared.options.clone());
     let call = typed(case.data.dtype);
     let bytes = |len: usize| len * case.data.dtype.size_bytes();
     let (send_bytes, recv_bytes) = (bytes(case.input_len(rank)), bytes(case.result_len(rank)));
-    let (mut send, mut recv) = (room(send_bytes), room(recv_bytes));
+    let (mut send, mut recv) = (aligned_buffer(send_bytes), aligned_buffer(recv_bytes));
     let send = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut send)[..send_bytes];
     let recv = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut recv)[..recv_bytes];
     case.data.fill(rank, send);
@@ -163,9 +163,9 @@ fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
             // Relaxed: a counter, compared only after the barrier under test.
             threads.entered.fetch_add(1, Ordering::Relaxed);
         }
-        let before = Instant::now();
+        let start = Instant::now();
         call(&comm, case, &lists, send, recv)?;
-        let elapsed = before.elapsed();
+        let elapsed = start.elapsed();
         if iteration >= WARM_UP {
             seconds.push(elapsed.as_secs_f64());
         }
@@ -193,7 +193,7 @@ fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
             None => verify(reference, rank, result),
         }
     });
-    Ok(OfRank { seconds, wrong, has_workers: world.has_workers() })
+    Ok(RankTimes { seconds, wrong, has_workers: world.has_workers() })
 }
 
 impl Shared<'_> {
@@ -240,7 +240,7 @@ impl Shared<'_> {
 }
 
 /// Gathers the measurements of all ranks if ranks are processes.
-fn gather(comm: &Communicator, own: OfRank) -> Result<Vec<OfRank>, Error> {
+fn gather(comm: &Communicator, own: RankTimes) -> Result<Vec<RankTimes>, Error> {
     let text = serde_json::to_vec(&(&own.seconds, &own.wrong, own.has_workers));
     let text = text.unwrap_or_default();
     let mut lens = vec![0; comm.size() as usize];
@@ -253,7 +253,7 @@ fn gather(comm: &Communicator, own: OfRank) -> Result<Vec<OfRank>, Error> {
     let ranks = all.chunks(longest.max(1)).map(|text| {
         let (seconds, wrong, has_workers) =
             serde_json::from_slice(text).expect("a rank of this program wrote it");
-        OfRank { seconds, wrong, has_workers }
+        RankTimes { seconds, wrong, has_workers }
     });
     Ok(ranks.collect())
 }

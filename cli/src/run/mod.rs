@@ -35,7 +35,7 @@ use tasks::tasks;
 
 pub(super) use data::Data;
 pub(super) use measure::{Call, Lists, typed};
-pub(super) use ranks::join;
+pub(super) use ranks::join_world;
 pub(super) use reference::{Case, Reference};
 pub(super) use stats::show_rate;
 pub(super) use verify::verify;
@@ -153,22 +153,22 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let mut ranks = Ranks::new(&args)?;
     let outcome = rows(&args, &ranks);
     match ranks.world.take() {
-        Some(world) => leave(world, outcome),
+        Some(world) => finish_world(world, outcome),
         None => outcome,
     }
 }
 
-/// Leaves a world and returns the outcome.
+/// Finishes a world and returns the outcome.
 ///
 /// # Errors
 /// The error of the outcome, or [`CliError::World`].
-pub fn leave<T>(world: World, outcome: Result<T, CliError>) -> Result<T, CliError> {
+pub fn finish_world<T>(world: World, outcome: Result<T, CliError>) -> Result<T, CliError> {
     match &outcome {
         Ok(_) => world.finish().map_err(CliError::World)?,
-        // All ranks know this error and leave together, since a rank that leaves at once ends what the other ranks
-        // still do with its memory. The error of leaving, if any, says less than this error.
+        // All ranks know this error and finish together, since a rank that finishes at once ends what the other ranks
+        // still do with its memory. The error of finishing, if any, says less than this error.
         Err(CliError::Agreed(_)) => drop(world.finish()),
-        // Leaving properly would wait for the other ranks, which learn of the failure only when this process ends.
+        // Finishing properly would wait for the other ranks, which learn of the failure only when this process ends.
         Err(_) => std::mem::forget(world),
     }
     outcome
@@ -182,7 +182,7 @@ pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
     let world = ranks.world.take().expect("it was put there");
     match outcome {
         Ok(outcome) => Ok((outcome, world)),
-        Err(error) => leave(world, Err(error)),
+        Err(error) => finish_world(world, Err(error)),
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Ranks {
 
 /// Maximum number of ranks for which the simulated wire delays posts and messages at random. With more ranks it does
 /// not ([`SimulationConfig::is_calm`]), which is faster.
-const MOST_MOODY: u32 = 256;
+const MOST_WITH_RANDOM_DELAYS: u32 = 256;
 
 impl Ranks {
     /// Chooses the kind of ranks from the arguments and the environment; see [`n_ranks_said`](hopbine::n_ranks_said).
@@ -31,10 +31,10 @@ impl Ranks {
     /// # Errors
     /// [`CliError`].
     pub fn new(args: &Args) -> Result<Self, CliError> {
-        let said =
+        let from_env =
             BACKEND.word(&from_environment).map_err(|error| CliError::Usage(error.to_string()))?;
-        let said = said.and_then(|name| Backend::from_str(name, false).ok());
-        if let Some(wire) = args.backend.or(said).and_then(Backend::simulated) {
+        let from_env = from_env.and_then(|name| Backend::from_str(name, false).ok());
+        if let Some(wire) = args.backend.or(from_env).and_then(Backend::simulated) {
             return Ranks::simulated(args, wire);
         }
         match hopbine::n_ranks_said().map_err(CliError::World)? {
@@ -50,7 +50,7 @@ impl Ranks {
         simulation.wire = wire;
         simulation.map = args.place.rank_map()?;
         simulation.ports = Some(args.ports.unwrap_or(default_ports(shape)));
-        simulation.is_calm = shape.n_ranks() > MOST_MOODY;
+        simulation.is_calm = shape.n_ranks() > MOST_WITH_RANDOM_DELAYS;
         let mut config = EmulationConfig::new(shape.clone());
         config.map = simulation.map.clone();
         config.ports = simulation.ports;
@@ -74,7 +74,7 @@ impl Ranks {
     }
 
     fn processes(args: &Args) -> Result<Self, CliError> {
-        let world = join(&args.place, args.ports, args.drive, args.backend);
+        let world = join_world(&args.place, args.ports, args.drive, args.backend);
         let unread = || args.schedule.as_ref().and_then(|path| read_schedule(path).err());
         // A rank that cannot read the schedule joins with other settings than the other ranks. Its read error is more
         // useful than the resulting mismatch.
@@ -146,7 +146,7 @@ impl Ranks {
 ///
 /// # Errors
 /// [`CliError`].
-pub fn join(
+pub fn join_world(
     place: &Place,
     ports: Option<u32>,
     drive: Option<Drive>,

@@ -24,17 +24,17 @@ pub struct BusyLink<'a> {
 
 impl BusyLink<'_> {
     /// For each message the lowest number that no other message on the link has at the same time.
-    pub fn rooms(&self) -> Vec<usize> {
+    pub fn tracks(&self) -> Vec<usize> {
         let mut until: Vec<f64> = Vec::new();
-        let room = |carried: &Carried<'_>| {
+        let track = |carried: &Carried<'_>| {
             let [start, end] = carried.ns;
             let free = until.iter().position(|until| *until <= start);
-            let room = free.unwrap_or(until.len());
-            until.resize(until.len().max(room + 1), 0.0);
-            until[room] = end;
-            room
+            let track = free.unwrap_or(until.len());
+            until.resize(until.len().max(track + 1), 0.0);
+            until[track] = end;
+            track
         };
-        self.carried.iter().map(room).collect()
+        self.carried.iter().map(track).collect()
     }
 }
 
@@ -125,6 +125,6 @@ mod tests {
         let times = [[0.0, 4.0], [1.0, 2.0], [2.0, 3.0], [3.5, 5.0], [4.0, 5.0]];
         let carried = times.map(|ns| Carried { message, ns }).into();
         let link = BusyLink { name: "0 x+".to_owned(), carried };
-        assert_eq!(link.rooms(), [0, 1, 1, 1, 0]);
+        assert_eq!(link.tracks(), [0, 1, 1, 1, 0]);
     }
 }

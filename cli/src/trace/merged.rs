@@ -12,7 +12,7 @@ const OF_PORT: u64 = 3000;
 const OF_GROUP: u64 = 1000;
 
 /// The first thread id of the group that shows an event. Overlapping events of a group are on different threads, see
-/// [`rooms`].
+/// [`tracks`].
 fn group(event: &Event) -> u64 {
     let Some(port) = event.port else { return 0 };
     let group = match event.kind {
@@ -25,7 +25,7 @@ fn group(event: &Event) -> u64 {
 }
 
 /// The name of a thread: its group, and its number within the group.
-fn name(event: &Event, room: u64) -> String {
+fn name(event: &Event, track: u64) -> String {
     let name = match (event.port, event.kind) {
         (None, _) => "calls".to_owned(),
         (Some(port), Kind::Send) => format!("port {port} sends"),
@@ -33,11 +33,11 @@ fn name(event: &Event, room: u64) -> String {
         (Some(port), Kind::Run) => format!("port {port} operations"),
         (Some(port), _) => format!("port {port}"),
     };
-    if room == 0 { name } else { format!("{name} ({})", room + 1) }
+    if track == 0 { name } else { format!("{name} ({})", track + 1) }
 }
 
 /// For each interval, in the order of starts, the lowest number that no overlapping interval has.
-pub fn rooms(times: impl Iterator<Item = [i64; 2]>) -> impl Iterator<Item = u64> {
+pub fn tracks(times: impl Iterator<Item = [i64; 2]>) -> impl Iterator<Item = u64> {
     let mut until: Vec<i64> = Vec::new();
     times.map(move |[start, end]| {
         let free = until.iter().position(|until| *until <= start).unwrap_or(until.len());
@@ -81,12 +81,12 @@ pub fn json(sources: &[Source], notes: &[String]) -> String {
                     &format!("rank {rank}, {}", source.clock.name()),
                 ));
             }
-            let mut n_rooms = 0;
-            for (event, room) in events.iter().zip(rooms(events.iter().map(|event| event.ns))) {
-                let tid = group + room;
-                if room >= n_rooms {
-                    lines.extend(named("thread", pid, tid, &name(event, room)));
-                    n_rooms = room + 1;
+            let mut n_tracks = 0;
+            for (event, track) in events.iter().zip(tracks(events.iter().map(|event| event.ns))) {
+                let tid = group + track;
+                if track >= n_tracks {
+                    lines.extend(named("thread", pid, tid, &name(event, track)));
+                    n_tracks = track + 1;
                 }
                 lines.push(event.json(pid, tid));
                 match (message(event), event.kind) {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_overlaps_has_threads_of_its_own() {
         let times = [[0, 40], [10, 20], [20, 30], [35, 50], [40, 50]];
-        assert_eq!(rooms(times.into_iter()).collect::<Vec<_>>(), [0, 1, 1, 1, 0]);
+        assert_eq!(tracks(times.into_iter()).collect::<Vec<_>>(), [0, 1, 1, 1, 0]);
     }
 
     #[test]

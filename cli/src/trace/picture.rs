@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use super::event::{Event, Kind};
-use super::merged::rooms;
+use super::merged::tracks;
 use super::sources::Source;
 use crate::error::CliError;
 use crate::picture::between;
@@ -66,15 +66,15 @@ pub fn draw(
         let of_port = |event: &&Event| (event.rank, event.port) == (rank, Some(port));
         let events = || sources[number].events.iter().filter(of_port);
         let sends = || events().filter(|event| event.kind == Kind::Send);
-        let places: Vec<u64> = rooms(sends().map(|event| event.ns)).collect();
-        let n_places = places.iter().max().map_or(1, |most| most + 1) as f64;
+        let tracks: Vec<u64> = tracks(sends().map(|event| event.ns)).collect();
+        let n_tracks = tracks.iter().max().map_or(1, |most| most + 1) as f64;
         let ns = |event: &Event| event.ns.map(|ns| (ns.clamp(start, end) - start) as f64);
         let of_step = |event: &Event| {
             event.number("step").map_or(BUSY, |step| step_colour(step as u32, rows.n_steps))
         };
-        for (event, place) in sends().zip(places) {
-            let at = |place: f64| place / n_places / 2.0;
-            let part = at(place as f64)..at(place as f64 + 1.0);
+        for (event, track) in sends().zip(tracks) {
+            let at = |track: f64| track / n_tracks / 2.0;
+            let part = at(track as f64)..at(track as f64 + 1.0);
             bars.push(Bar { row, ns: ns(event), part, colour: of_step(event) });
         }
         for event in events().filter(|event| event.kind.is_of_thread()) {

@@ -12,7 +12,7 @@ use hopbine_torus::{Collective, Shape, sizes};
 use serde_json::Value;
 
 use super::cases::{Cases, case};
-use super::{Run, segment};
+use super::{Interval, segment};
 use crate::cells::{Cell as Entry, Column, decimal};
 use crate::error::CliError;
 use crate::report::Report;
@@ -35,7 +35,7 @@ pub(super) struct Call {
     pub(super) bytes: u64,
     /// Time with the tuned table, if there is one. This and the other times are in ns.
     new: Option<f64>,
-    before: f64,
+    reference: f64,
     pub(super) best: f64,
     /// Time of the registry's best algorithm, and its name.
     pub(super) row: (f64, String),
@@ -46,8 +46,8 @@ pub(super) struct Call {
 }
 
 impl Compared {
-    /// Predicts calls with the tuned table, with the reference table `before` and with all algorithms, for the given
-    /// numbers of ports.
+    /// Predicts calls with the tuned table, with `reference_table` and with all algorithms, for the given numbers of
+    /// ports.
     ///
     /// # Errors
     /// [`CliError`] if a table chooses an algorithm that does not support the shape.
@@ -55,25 +55,27 @@ impl Compared {
         (machine, network): (&Machine, &Network),
         (collective, shape): (Collective, &Shape),
         cases: &Cases<'_>,
-        by_ports: &[(u32, Option<&[Run]>)],
-        before: &Tuning,
+        by_ports: &[(u32, Option<&[Interval]>)],
+        reference_table: &Tuning,
     ) -> Result<Self, CliError> {
         let mut others: HashMap<(String, u32), Case> = HashMap::new();
         let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
         let limits = machine.limits(network);
         let mut calls = Vec::new();
-        for &(ports, runs) in by_ports {
+        for &(ports, intervals) in by_ports {
             let bounds = Bounds::new(collective, ports, &limits);
             for (size, &bytes) in cases.sizes.iter().enumerate() {
-                let is_its = |run: &&Run| run.up_to.is_none_or(|up_to| bytes <= up_to);
-                let by = |run: &Run| {
-                    let case =
-                        cases.find(&run.algorithm, run.ports).expect("it was chosen of these");
-                    cases.ns(case, size, segment(run))
+                let is_its =
+                    |interval: &&Interval| interval.up_to.is_none_or(|up_to| bytes <= up_to);
+                let by = |interval: &Interval| {
+                    let case = cases
+                        .find(&interval.algorithm, interval.ports)
+                        .expect("it was chosen of these");
+                    cases.ns(case, size, segment(interval))
                 };
-                let choice = before.choose(collective, shape, bytes / blocks, ports);
+                let choice = reference_table.choose(collective, shape, bytes / blocks, ports);
                 let name = &*choice.algorithm.name;
-                let before = match cases.find(name, choice.ports) {
+                let reference = match cases.find(name, choice.ports) {
                     Some(case) => cases.ns(case, size, choice.segment_bytes),
                     None => {
                         let key = (name.to_owned(), choice.ports);
@@ -89,8 +91,8 @@ impl Compared {
                 calls.push(Call {
                     ports,
                     bytes,
-                    new: runs.and_then(|runs| runs.iter().find(is_its)).map(by),
-                    before,
+                    new: intervals.and_then(|intervals| intervals.iter().find(is_its)).map(by),
+                    reference,
                     best: best_ns,
                     row: (row_ns, row.algorithm.name.to_string()),
                     bound: bounds.call(bytes as f64).1,
@@ -116,13 +118,14 @@ fn near(over_best: &[f64]) -> f64 {
 }
 
 /// Two lines for each collective: the tuned table compared with the reference table, and both compared with the best.
-pub fn summary(before: &str, compared: &[Compared]) -> String {
-    let mut text =
-        format!("Predicted time over that of table {before}, by cells (shape, ports, size):\n");
+pub fn summary(reference_table: &str, compared: &[Compared]) -> String {
+    let mut text = format!(
+        "Predicted time over that of table {reference_table}, by cells (shape, ports, size):\n"
+    );
     for collective in Collective::ALL {
         let own = || compared.iter().filter(|all| all.collective == collective);
         let calls = || own().flat_map(|all| &all.calls);
-        let ratios = sorted(calls().filter_map(|call| Some(call.new? / call.before)));
+        let ratios = sorted(calls().filter_map(|call| Some(call.new? / call.reference)));
         if ratios.is_empty() {
             continue;
         }
@@ -130,11 +133,11 @@ pub fn summary(before: &str, compared: &[Compared]) -> String {
         let [least, median, most] = [0, 1, 2].map(at);
         let faster = ratios.iter().filter(|&&ratio| ratio < 1.0 / NEAR).count();
         let new = sorted(calls().filter_map(|call| Some(call.new? / call.best)));
-        let old = sorted(calls().map(|call| call.before / call.best));
+        let old = sorted(calls().map(|call| call.reference / call.best));
         let _ = writeln!(
             text,
             "  {:15} {:4} cells: median {median:.2}, {least:.2} to {most:.2}; {faster} are more than 3 % faster;\n  \
-             {:15} within 3 % of the best algorithm: {:.1} % of the cells, with {before} {:.1} %",
+             {:15} within 3 % of the best algorithm: {:.1} % of the cells, with {reference_table} {:.1} %",
             collective.name(),
             ratios.len(),
             "",
@@ -148,12 +151,13 @@ pub fn summary(before: &str, compared: &[Compared]) -> String {
 /// A row for each collective and shape: the table compared with the best algorithm, and this with its lower bound.
 pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
     let all =
-        sorted(compared.iter().flat_map(|all| &all.calls).map(|call| call.before / call.best));
+        sorted(compared.iter().flat_map(|all| &all.calls).map(|call| call.reference / call.best));
     let mean = |ratios: &[f64]| ratios.iter().sum::<f64>() / ratios.len() as f64;
     let ratio = |value: f64| Entry::new(value, format!("{value:.3}"));
     let rows = compared.iter().map(|Compared { collective, shape, calls }| {
-        let over_best = sorted(calls.iter().map(|call| call.before / call.best));
-        let worst = calls.iter().max_by(|a, b| (a.before / a.best).total_cmp(&(b.before / b.best)));
+        let over_best = sorted(calls.iter().map(|call| call.reference / call.best));
+        let worst =
+            calls.iter().max_by(|a, b| (a.reference / a.best).total_cmp(&(b.reference / b.best)));
         let worst = worst.expect("there are sizes");
         let most = calls.iter().map(|call| call.ports).max().unwrap_or(1);
         let with_all = || calls.iter().filter(|call| call.ports == most);
@@ -174,7 +178,7 @@ pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
             Entry::count(calls.len() as u64),
             Entry::new(near(&over_best), format!("{} %", decimal(near(&over_best), 1))),
             ratio(mean(&over_best)),
-            ratio(worst.before / worst.best),
+            ratio(worst.reference / worst.best),
             Entry::text(format!(
                 "{name} for {best}, {}, ports {}",
                 sizes::show(worst.bytes),

@@ -9,7 +9,7 @@ const TOLERANCE: f64 = 1.02;
 
 /// The choice for an interval of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct Interval {
     /// Lower end in bytes, exclusive; 0 includes size 0.
     pub above: u64,
     /// Upper end in bytes, inclusive; None for the last interval.
@@ -32,7 +32,7 @@ struct Candidate {
 
 /// Chooses the intervals for calls on `ports` ports. From the smallest size on, each interval takes the candidate
 /// that stays near the best for the most sizes; among several the one with the least time.
-pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
+pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Interval> {
     let (sizes, times) = (&cases.sizes, &cases.times);
     let fits = |&case: &usize| cases.all[case].ports <= ports;
     let all: Vec<Candidate> = (0..cases.all.len())
@@ -50,7 +50,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
             .reduce(|least, other| if other.0 < least.0 { other } else { least })
             .map(|(_, candidate)| candidate)
     };
-    let mut runs = Vec::new();
+    let mut intervals = Vec::new();
     let (mut from, mut above) = (0, 0);
     while from < sizes.len() {
         let reach = |candidate: &Candidate| {
@@ -70,7 +70,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
         };
         let everywhere = everywhere.map_or(algorithm, |other| &cases.all[other.case].algorithm);
         let up_to = (to < sizes.len()).then(|| half_way(sizes[to - 1], sizes[to]));
-        runs.push(Run {
+        intervals.push(Interval {
             above,
             up_to,
             algorithm: algorithm.name.to_string(),
@@ -81,7 +81,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
         above = up_to.unwrap_or(above);
         from = to;
     }
-    runs
+    intervals
 }
 
 /// The geometric mean of two sizes.
@@ -121,16 +121,18 @@ mod tests {
         let place = (&machine, &network);
         let cases = Cases::play(place, &shape, &algorithms, &[1, 6], sizes.clone(), &bar).unwrap();
         for ports in [1, 6] {
-            let runs = cover(&cases, ports);
-            assert!(runs.len() > 1 && runs.len() < sizes.len(), "{runs:?}");
-            assert_eq!((runs[0].above, runs[runs.len() - 1].up_to), (0, None));
-            assert!(runs.windows(2).all(|pair| pair[0].up_to == Some(pair[1].above)));
+            let intervals = cover(&cases, ports);
+            assert!(intervals.len() > 1 && intervals.len() < sizes.len(), "{intervals:?}");
+            assert_eq!((intervals[0].above, intervals[intervals.len() - 1].up_to), (0, None));
+            assert!(intervals.windows(2).all(|pair| pair[0].up_to == Some(pair[1].above)));
             for (size, &bytes) in sizes.iter().enumerate() {
-                let run =
-                    runs.iter().find(|run| run.up_to.is_none_or(|up_to| bytes <= up_to)).unwrap();
-                assert!(run.ports <= ports);
-                let case = &cases.all[cases.find(&run.algorithm, run.ports).unwrap()];
-                let own = case.ns(&machine, bytes, SEGMENTS[run.segment]);
+                let interval = intervals
+                    .iter()
+                    .find(|interval| interval.up_to.is_none_or(|up_to| bytes <= up_to))
+                    .unwrap();
+                assert!(interval.ports <= ports);
+                let case = &cases.all[cases.find(&interval.algorithm, interval.ports).unwrap()];
+                let own = case.ns(&machine, bytes, SEGMENTS[interval.segment]);
                 let best = cases.best(size, ports).1;
                 assert!(own <= TOLERANCE * best * (1.0 + 1e-9), "{bytes}: {own} and {best}");
             }

@@ -21,9 +21,16 @@ const POWERS: u32 = 40;
 
 /// The rule of a table for calls on a shape. If the table chooses by its model, the result has the rows chosen at
 /// each power of two. It contains only algorithms that support the shape.
-pub fn rule_before(before: &Tuning, collective: Collective, shape: &Shape, ports: u32) -> Rule {
+pub fn reference_rule(
+    reference_table: &Tuning,
+    collective: Collective,
+    shape: &Shape,
+    ports: u32,
+) -> Rule {
     let of = Features::of(shape);
-    let find = |bytes: u64| before.find((collective, Knowledge::Known), (shape, &of), bytes, ports);
+    let find = |bytes: u64| {
+        reference_table.find((collective, Knowledge::Known), (shape, &of), bytes, ports)
+    };
     let first = find(0);
     let mut rule = first.rule.clone();
     if first.fit == Fit::Fastest {
@@ -58,9 +65,14 @@ pub fn rule_before(before: &Tuning, collective: Collective, shape: &Shape, ports
     rule
 }
 
-/// The rows of a rule for calls of these ascending sizes, in bytes of all data of a rank; the rows of `before` may
+/// The rows of a rule for calls of these ascending sizes, in bytes of all data of a rank; the rows of `reference` may
 /// count the bytes of one of `n_blocks` blocks. Between two sizes the choice changes at their geometric mean.
-pub fn rows(before: &Rule, n_blocks: u64, sizes: &[u64], faster: &[Option<Choice<'_>>]) -> String {
+pub fn rows(
+    reference: &Rule,
+    n_blocks: u64,
+    sizes: &[u64],
+    faster: &[Option<Choice<'_>>],
+) -> String {
     let mut text = String::new();
     let (mut at, mut above) = (0, 0);
     while at < sizes.len() {
@@ -72,8 +84,8 @@ pub fn rows(before: &Rule, n_blocks: u64, sizes: &[u64], faster: &[Option<Choice
                 line(&mut text, (above, up_to), &how, &segment(Segmentation::bytes(segment_bytes)));
             }
             None => {
-                let scale = if before.is_of_block { n_blocks } else { 1 };
-                for row in &before.rows {
+                let scale = if reference.is_of_block { n_blocks } else { 1 };
+                for row in &reference.rows {
                     let from = row.above.saturating_mul(scale).max(above);
                     let to = row.up_to.map(|up_to| up_to.saturating_mul(scale));
                     let to = to.into_iter().chain(up_to).min();
@@ -135,14 +147,14 @@ mod tests {
         // With shape 3, table tofu-d chooses by its model.
         for (name, ranks) in [("network", 4), ("memory", 4), ("tofu-d", 4), ("tofu-d", 3)] {
             let shape: Shape = ranks.to_string().parse().unwrap();
-            let before = Tuning::named(name).unwrap();
+            let reference_table = Tuning::named(name).unwrap();
             for collective in Collective::ALL {
                 let blocks = u64::from(collective.n_blocks(ranks));
-                let rule = rule_before(before, collective, &shape, 2);
+                let rule = reference_rule(reference_table, collective, &shape, 2);
                 let is_faster = collective == Collective::Allgather;
                 let faster = [None, None, is_faster.then_some(fast), None, None];
                 let rows = rows(&rule, blocks, &sizes, &faster);
-                let wire = before.table().wire().name();
+                let wire = reference_table.table().wire().name();
                 let text = format!(
                     "version = 1\nname = \"t\"\nwire = \"{wire}\"\notherwise = \"{name}\"\n[class.own]\n\
                      like = [\"{shape}\"]\n[[rule]]\ncollective = \"{collective}\"\nclass = \"own\"\nrows = [\n{rows}]\n"
@@ -150,17 +162,17 @@ mod tests {
                 let table: Tuning = text.parse().unwrap_or_else(|error| panic!("{error}:\n{text}"));
                 for power in 3..32 {
                     let bytes = 1u64 << power;
-                    let [new, old] = [&table, before]
+                    let [new, old] = [&table, reference_table]
                         .map(|table| table.choose(collective, &shape, bytes / blocks, 2));
-                    let said = |choice: &hopbine_torus::choose::Choice| {
+                    let chosen = |choice: &hopbine_torus::choose::Choice| {
                         (choice.algorithm.name.to_string(), choice.ports, choice.segment_bytes)
                     };
                     if is_faster && (8 << 10..=256 << 10).contains(&bytes) && bytes > 8 << 10 {
-                        assert_eq!(said(&new), ("bruck".to_owned(), 2, 64 << 10), "{bytes}");
+                        assert_eq!(chosen(&new), ("bruck".to_owned(), 2, 64 << 10), "{bytes}");
                     } else {
                         assert_eq!(
-                            said(&new),
-                            said(&old),
+                            chosen(&new),
+                            chosen(&old),
                             "{name}, {collective} of {bytes}: {text}"
                         );
                     }

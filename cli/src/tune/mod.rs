@@ -33,7 +33,7 @@ pub use budget::Budget;
 use cases::Cases;
 pub use cases::{SEGMENTS, case};
 use compare::Compared;
-use cover::{Run, cover};
+use cover::{Interval, cover};
 use winners::winners;
 
 /// Write a decision table: from the network model's predictions, or from runs on this machine
@@ -120,8 +120,8 @@ pub struct Args {
 struct Tuned {
     collective: Collective,
     shape: Shape,
-    /// By number of ports of calls, ascending; `None` if the rows of the fallback table apply ([`behind`]).
-    by_ports: Vec<(u32, Option<Vec<Run>>)>,
+    /// By number of ports of calls, ascending; `None` if the rows of the fallback table apply ([`fallback_table`]).
+    by_ports: Vec<(u32, Option<Vec<Interval>>)>,
 }
 
 /// Maximum number of messages that a rank sends in a call: each peer costs an endpoint 6 to 40 KiB, which the model
@@ -140,7 +140,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         return measure::run(&args);
     }
     let machine = file::machine(&args.machine)?;
-    let before = match &args.against {
+    let reference_table = match &args.against {
         None => Tuning::tofu_d().clone(),
         Some(path) => named_or_read(path)?,
     };
@@ -165,7 +165,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
                 left_out.push(format!(
                     "{collective} on {shape}: the model is not accurate with several ranks on a node; the rows are those of \
                      table {}",
-                    behind().table().name()
+                    fallback_table().table().name()
                 ));
                 let by_ports = counts(&args.ports, max_ports(shape)).into_iter();
                 let by_ports = by_ports.map(|ports| (ports, None)).collect();
@@ -176,45 +176,52 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             let place = (&machine, &network);
             let counts = counts(&args.ports, max_ports(shape));
             let cases = cases(&args, place, (collective, shape), &counts, &bar)?;
-            let runs = |&ports: &u32| (ports, (!args.judge).then(|| cover(&cases, ports)));
-            let runs: Vec<(u32, Option<Vec<Run>>)> = counts.iter().map(runs).collect();
+            let intervals = |&ports: &u32| (ports, (!args.judge).then(|| cover(&cases, ports)));
+            let intervals: Vec<(u32, Option<Vec<Interval>>)> =
+                counts.iter().map(intervals).collect();
             let by_ports: Vec<_> =
-                runs.iter().map(|(ports, runs)| (*ports, runs.as_deref())).collect();
-            compared.push(Compared::new(place, (collective, shape), &cases, &by_ports, &before)?);
-            tuned.push(Tuned { collective, shape: shape.clone(), by_ports: runs });
+                intervals.iter().map(|(ports, intervals)| (*ports, intervals.as_deref())).collect();
+            compared.push(Compared::new(
+                place,
+                (collective, shape),
+                &cases,
+                &by_ports,
+                &reference_table,
+            )?);
+            tuned.push(Tuned { collective, shape: shape.clone(), by_ports: intervals });
         }
     }
     drop(bar);
     if compared.is_empty() {
         return Err(CliError::Usage(format!("nothing was tuned; {}", left_out.join("; "))));
     }
-    let before = before.table().name();
+    let reference_table = reference_table.table().name();
     let left_out: Vec<String> = left_out.iter().map(|what| format!("Not tuned: {what}.")).collect();
     if args.judge {
         let mut report = match args.search {
             true => gains::report(&machine, &compared),
-            false => compare::report(&machine, before, &compared),
+            false => compare::report(&machine, reference_table, &compared),
         };
         report.notes.extend(left_out);
         report.write(&RowsArg { format: args.format, output: args.output })?;
         return Ok(Outcome::Well);
     }
     let name = args.name.clone().unwrap_or_else(|| machine.name.clone());
-    let said = compare::summary(before, &compared) + &left_out.join("\n");
-    let text = text::table(&name, &args, &machine, &tuned, &said);
+    let summary = compare::summary(reference_table, &compared) + &left_out.join("\n");
+    let text = text::table(&name, &args, &machine, &tuned, &summary);
     // Parses the new table like a user's table.
     text.parse::<Tuning>().map_err(|error| {
         CliError::Usage(format!("the new table is not valid ({error}); please report it"))
     })?;
     args.output.write(&text)?;
     if !args.quiet {
-        eprintln!("{}", said.trim_end());
+        eprintln!("{}", summary.trim_end());
     }
     Ok(Outcome::Well)
 }
 
 /// The fallback table for calls that a table does not cover.
-fn behind() -> &'static Tuning {
+fn fallback_table() -> &'static Tuning {
     Tuning::built_in(hopbine::Wire::Network)
 }
 
@@ -247,8 +254,8 @@ fn sizes(args: &Args, collective: Collective, shape: &Shape) -> Vec<u64> {
 
 /// The sizes to tune for, in bytes.
 fn all_sizes(args: &Args) -> impl Iterator<Item = u64> + use<> {
-    let unsaid = if args.measure { "8..16MiB:x4" } else { "8..512MiB:x4" };
-    let range = args.bytes.unwrap_or_else(|| unsaid.parse().expect("a range of sizes"));
+    let default = if args.measure { "8..16MiB:x4" } else { "8..512MiB:x4" };
+    let range = args.bytes.unwrap_or_else(|| default.parse().expect("a range of sizes"));
     range.sizes().collect::<Vec<u64>>().into_iter()
 }
 
@@ -310,7 +317,7 @@ fn sends_to_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     })
 }
 
-/// The segment length of a run in bytes.
-fn segment(run: &Run) -> u64 {
-    SEGMENTS[run.segment]
+/// The segment length of an interval in bytes.
+fn segment(interval: &Interval) -> u64 {
+    SEGMENTS[interval.segment]
 }

@@ -7,10 +7,10 @@ use hopbine_torus::sim::Machine;
 use hopbine_torus::{Shape, sizes};
 
 use super::merge::{self, short};
-use super::{Args, Run, Tuned, behind, segment};
+use super::{Args, Interval, Tuned, fallback_table, segment};
 
-/// The text of a table, with the comment `said` at its head.
-pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: &str) -> String {
+/// The text of a table, with the comment `summary` at its head.
+pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], summary: &str) -> String {
     let sizes: Vec<u64> = super::all_sizes(args).collect();
     let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
     let mut text = format!(
@@ -25,7 +25,7 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: 
         sizes::show(first),
         sizes::show(last),
     );
-    for line in said.lines() {
+    for line in summary.lines() {
         let _ = writeln!(text, "# {line}");
     }
     let _ = write!(
@@ -33,7 +33,7 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: 
         "\nversion = 1\nname = \"{name}\"\nwire = \"network\"\n\
          # For calls in which not all ranks know the sizes, and for collectives that were not tuned\n\
          otherwise = \"{}\"\n",
-        behind().table().name()
+        fallback_table().table().name()
     );
     let mut classes: Vec<&Shape> = Vec::new();
     for Tuned { shape, .. } in tuned {
@@ -51,11 +51,11 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: 
 /// A rule for each number of ports, or for consecutive numbers with the same rows.
 fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
     let of = Features::of(shape);
-    let rows_of = |(ports, runs): &(u32, Option<Vec<Run>>)| match runs {
-        Some(runs) => (*ports, rows(runs)),
+    let rows_of = |(ports, intervals): &(u32, Option<Vec<Interval>>)| match intervals {
+        Some(intervals) => (*ports, rows(intervals)),
         None => {
             let kind = (*collective, Knowledge::Known);
-            let rule = behind().find(kind, (shape, &of), 0, *ports).rule;
+            let rule = fallback_table().find(kind, (shape, &of), 0, *ports).rule;
             let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
             (*ports, merge::rows(rule, blocks, &[0], &[None]))
         }
@@ -80,18 +80,18 @@ fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
     }
 }
 
-fn rows(runs: &[Run]) -> String {
-    let row = |run: &Run| {
-        let up_to = run.up_to.map_or(String::new(), short);
-        let algorithm = match run.algorithm == run.everywhere {
-            true => format!("\"{}\"", run.algorithm),
-            false => format!("[\"{}\", \"{}\"]", run.algorithm, run.everywhere),
+fn rows(intervals: &[Interval]) -> String {
+    let row = |interval: &Interval| {
+        let up_to = interval.up_to.map_or(String::new(), short);
+        let algorithm = match interval.algorithm == interval.everywhere {
+            true => format!("\"{}\"", interval.algorithm),
+            false => format!("[\"{}\", \"{}\"]", interval.algorithm, interval.everywhere),
         };
-        let Run { above, ports, .. } = run;
-        let (above, segment) = (short(*above), short(segment(run)));
+        let Interval { above, ports, .. } = interval;
+        let (above, segment) = (short(*above), short(segment(interval)));
         format!(
             "    {{ bytes = \"{above}..{up_to}\", algorithm = {algorithm}, ports = {ports}, segment = \"{segment}\" }},\n"
         )
     };
-    runs.iter().map(row).collect()
+    intervals.iter().map(row).collect()
 }

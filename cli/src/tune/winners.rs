@@ -11,9 +11,9 @@ use crate::error::CliError;
 use crate::progress::Bar;
 
 /// Required speed-up over the best row, since the text of a schedule is harder to read than a name.
-const WORTH: f64 = 1.03;
+const MIN_SPEEDUP: f64 = 1.03;
 /// Number of schedules that a search predicts in addition to the rows.
-const SEARCHED: u64 = 256;
+const N_PREDICTIONS: u64 = 256;
 
 /// Finds schedules that are over 3 % faster than all rows of the registry (`cases`) at some size and with some of
 /// these numbers of ports; returns them with their number of ports. The search ends after a fixed number of
@@ -34,7 +34,7 @@ pub fn winners(
         let bounds = hopbine_torus::bounds::Bounds::new(collective, ports, &limits);
         for (size, &bytes) in cases.sizes.iter().enumerate() {
             // If the best row is near the lower bound, there is nothing to gain.
-            if cases.best(size, ports).1 > WORTH * bounds.call(bytes as f64).1 {
+            if cases.best(size, ports).1 > MIN_SPEEDUP * bounds.call(bytes as f64).1 {
                 asked.push((ports, size));
             }
         }
@@ -50,11 +50,12 @@ pub fn winners(
             bytes: cases.sizes[size] as f64,
             segments: SEGMENTS.to_vec(),
         };
-        let found = best_of(&question, (network, machine), SEARCHED)
+        let found = best_of(&question, (network, machine), N_PREDICTIONS)
             .map_err(|error| CliError::Usage(error.to_string()))?;
         bar.advance(1);
-        let is_better =
-            |found: &Best| found.cost.is_exact && WORTH * found.cost.ns < cases.best(size, ports).1;
+        let is_better = |found: &Best| {
+            found.cost.is_exact && MIN_SPEEDUP * found.cost.ns < cases.best(size, ports).1
+        };
         Ok(found.map(|(found, _)| found).filter(is_better))
     };
     let found: Vec<Option<Best>> = asked.par_iter().map(beats).collect::<Result<_, CliError>>()?;

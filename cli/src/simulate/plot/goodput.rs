@@ -31,7 +31,7 @@ pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
         return Err(needs_sizes());
     }
     let lines = chosen(&predicted.series);
-    let reigns = reigns(&lines, sizes);
+    let best_ranges = best_ranges(&lines, sizes);
     let legend = Legend(
         lines
             .iter()
@@ -40,11 +40,11 @@ pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
             .collect(),
     );
     let title = format!("{}: predicted goodput, and the best algorithm", predicted.subject());
-    let labels = labels(&lines, &reigns, sizes);
+    let labels = labels(&lines, &best_ranges, sizes);
     let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0) * LABEL_LINE + 4;
     picture(path, &title, rows + CHART + 8 + legend.height(), |canvas, top| {
         let above = top + rows;
-        chart(canvas, above, sizes, &lines, &reigns)?;
+        chart(canvas, above, sizes, &lines, &best_ranges)?;
         let last = above - LABEL_LINE / 2 - 2;
         words(canvas, "best:", (MARGIN + 32, last), &Style { colour: FAINT, ..Style::default() })?;
         for Label { line, middle, row } in labels {
@@ -107,21 +107,21 @@ fn chosen(all: &[Series]) -> Vec<Line<'_>> {
 
 /// A line that is the best, and the size from which on it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Reign {
+struct BestRange {
     line: usize,
     from: f64,
 }
 
 /// The best lines with the sizes at which they become the best. Between sizes, lines are straight on logarithmic
 /// axes.
-fn reigns(lines: &[Line<'_>], sizes: &[u64]) -> Vec<Reign> {
+fn best_ranges(lines: &[Line<'_>], sizes: &[u64]) -> Vec<BestRange> {
     let ns = |line: usize, size: usize| lines[line].series.ns(size);
-    let mut found: Vec<Reign> = Vec::new();
+    let mut found: Vec<BestRange> = Vec::new();
     for (size, &bytes) in sizes.iter().enumerate() {
         let best = (0..lines.len()).min_by(|&a, &b| ns(a, size).total_cmp(&ns(b, size)));
         let Some(best) = best else { continue };
-        let Some(&Reign { line: last, .. }) = found.last() else {
-            found.push(Reign { line: best, from: bytes as f64 });
+        let Some(&BestRange { line: last, .. }) = found.last() else {
+            found.push(BestRange { line: best, from: bytes as f64 });
             continue;
         };
         if ns(last, size) <= ns(best, size) * (1.0 + EQUAL) {
@@ -131,7 +131,7 @@ fn reigns(lines: &[Line<'_>], sizes: &[u64]) -> Vec<Reign> {
         let (before, after) = (behind(size - 1), behind(size));
         let part = (before / (before - after)).clamp(0.0, 1.0);
         let [low, high] = [sizes[size - 1], bytes].map(|bytes| (bytes as f64).ln());
-        found.push(Reign { line: best, from: (low + part * (high - low)).exp() });
+        found.push(BestRange { line: best, from: (low + part * (high - low)).exp() });
     }
     found
 }
@@ -146,7 +146,7 @@ struct Label {
 }
 
 /// Places the labels from left to right, each in the lowest row with enough room.
-fn labels(lines: &[Line<'_>], reigns: &[Reign], sizes: &[u64]) -> Vec<Label> {
+fn labels(lines: &[Line<'_>], best_ranges: &[BestRange], sizes: &[u64]) -> Vec<Label> {
     let [first, last] = [sizes[0], sizes[sizes.len() - 1]].map(|bytes| (bytes as f64).ln());
     let x = |bytes: f64| {
         let part = (bytes.ln() - first) / (last - first);
@@ -154,8 +154,9 @@ fn labels(lines: &[Line<'_>], reigns: &[Reign], sizes: &[u64]) -> Vec<Label> {
     };
     let mut taken: Vec<i32> = Vec::new();
     let mut found = Vec::new();
-    for (number, &Reign { line, from }) in reigns.iter().enumerate() {
-        let until = reigns.get(number + 1).map_or(sizes[sizes.len() - 1] as f64, |next| next.from);
+    for (number, &BestRange { line, from }) in best_ranges.iter().enumerate() {
+        let until =
+            best_ranges.get(number + 1).map_or(sizes[sizes.len() - 1] as f64, |next| next.from);
         let half = width_of(&lines[line].names[0]) / 2 + 4;
         let middle =
             (((x(from) + x(until)) / 2.0) as i32).clamp(LEFT + half, WIDTH - MARGIN - half);
@@ -172,15 +173,15 @@ fn chart(
     top: i32,
     sizes: &[u64],
     lines: &[Line<'_>],
-    reigns: &[Reign],
+    best_ranges: &[BestRange],
 ) -> Drawn {
     let every = || lines.iter().flat_map(|line| line.points(sizes));
     let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
     let y = log_range(every().map(|point| point.1), 1.0 / 1.2, 1.4);
     let mut chart = against_size(canvas, top, [x, y.clone()], "goodput, GB/s", true)?;
     // The first line is the best from the smallest size on and needs no mark.
-    for reign in reigns.iter().skip(1) {
-        let ends = [(reign.from, y.start), (reign.from, y.end)];
+    for best_range in best_ranges.iter().skip(1) {
+        let ends = [(best_range.from, y.start), (best_range.from, y.end)];
         chart.draw_series(DashedLineSeries::new(ends, 4, 4, FAINT.stroke_width(1)))?;
     }
     // In reverse order, so that the best line is on top.
@@ -208,16 +209,16 @@ mod tests {
         let lines = chosen(&predicted.series);
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0].names, ["bine", "bine-two"]);
-        let found = reigns(&lines, &sizes);
-        assert_eq!(found[0], Reign { line: 0, from: 1024.0 });
+        let found = best_ranges(&lines, &sizes);
+        assert_eq!(found[0], BestRange { line: 0, from: 1024.0 });
         // The old line is ahead by a factor of 2 at the size before, and behind by a factor of 2 at the size after.
         assert_eq!((found[1].line, found[1].from.round()), (1, 8192.0));
         assert_eq!(found.len(), 2);
         let labels = labels(&lines, &found, &sizes);
         assert!(labels[0].middle < labels[1].middle && labels.iter().all(|label| label.row == 0));
         // Names that do not fit side by side are stacked.
-        let many: Vec<Reign> = (0..6)
-            .map(|number| Reign { line: number % 2, from: 1024.0 + f64::from(number as u32) })
+        let many: Vec<BestRange> = (0..6)
+            .map(|number| BestRange { line: number % 2, from: 1024.0 + f64::from(number as u32) })
             .collect();
         assert_eq!(
             super::labels(&lines, &many, &sizes).iter().map(|label| label.row).max(),

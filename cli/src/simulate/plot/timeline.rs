@@ -44,13 +44,13 @@ pub fn draw_links(call: &OneCall<'_>, times: &LinkTimes<'_>, path: &Path) -> Res
     };
     let mut bars = Vec::new();
     for (row, link) in times.links.iter().enumerate() {
-        let rooms = link.rooms();
-        let n_rooms = rooms.iter().max().map_or(1, |most| most + 1) as f64;
-        for (carried, room) in link.carried.iter().zip(rooms) {
-            let room = room as f64;
+        let tracks = link.tracks();
+        let n_tracks = tracks.iter().max().map_or(1, |most| most + 1) as f64;
+        for (carried, track) in link.carried.iter().zip(tracks) {
+            let track = track as f64;
             let (ns, colour) =
                 (carried.ns, step_colour(carried.message.step.index() as u32, rows.n_steps));
-            bars.push(Bar { row, ns, part: room / n_rooms..(room + 1.0) / n_rooms, colour });
+            bars.push(Bar { row, ns, part: track / n_tracks..(track + 1.0) / n_tracks, colour });
         }
     }
     rows.draw(&bars, path)

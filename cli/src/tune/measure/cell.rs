@@ -28,7 +28,7 @@ pub const AUTO: &str = "auto";
 
 impl Candidate {
     /// A call without options. It is measured for comparison only, since no table can name it.
-    pub fn as_called() -> Self {
+    pub fn without_options() -> Self {
         Candidate { algorithm: AUTO.to_owned(), ports: 0, segment_bytes: u64::MAX }
     }
 
@@ -46,7 +46,7 @@ impl Candidate {
 
 /// The measured times of a candidate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Timed {
+pub struct TimedCandidate {
     pub candidate: Candidate,
     /// Time of a call in seconds, for each round: the median of its calls, each with the time of the slowest rank.
     pub rounds: Vec<f64>,
@@ -54,12 +54,12 @@ pub struct Timed {
 
 /// The result for a collective at one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Found {
+pub struct CellResult {
     pub collective: String,
     pub bytes: u64,
     /// All candidates that were not far slower at first. The first is the choice of the reference table, as a plan.
-    /// The second is a call without options ([`Candidate::as_called`]), which may use barrier gates or a flat buffer.
-    pub timed: Vec<Timed>,
+    /// The second is [`Candidate::without_options`], which may use barrier gates or a flat buffer.
+    pub timed: Vec<TimedCandidate>,
     /// The fastest candidate, if it is faster than the reference choice, with the ratio of the times, measured again.
     pub faster: Option<(Candidate, Median)>,
     /// Candidates with wrong results.
@@ -67,18 +67,18 @@ pub struct Found {
 }
 
 /// Maximum number of rounds that select the fastest candidate.
-const ROUNDS: usize = 21;
+const MOST_ROUNDS: usize = 21;
 /// Minimum number of rounds, however little time there is.
 const LEAST_ROUNDS: usize = 3;
 /// Rounds that compare the fastest candidate with the reference choice: the 3rd to 13th of 15 contain the median with
 /// 99 %.
-const ANEW: usize = 15;
+const CONFIRMING_ROUNDS: usize = 15;
 /// Required confidence that the candidate is faster.
 const CONFIDENCE: f64 = 0.99;
 /// A ratio above this is not worth a row, at any confidence.
-const WORTH: f64 = 0.98;
+const MOST_RATIO: f64 = 0.98;
 /// Duration of a round for each candidate.
-const ROUND: Duration = Duration::from_millis(2);
+const ROUND_TIME: Duration = Duration::from_millis(2);
 /// Calls before the first round, of which the median counts: a call may have had to wait for a core.
 const FIRST_CALLS: usize = 3;
 /// Maximum number of calls in a round.
@@ -145,42 +145,53 @@ impl<'a> Bench<'a> {
     }
 
     /// Time of the first calls after a warm-up call, in seconds, and the number of calls that make a round.
-    fn pace(&mut self, comm: &Communicator) -> Result<(f64, usize), Error> {
-        let once = self.seconds(comm, FIRST_CALLS)?;
-        Ok((once, (ROUND.as_secs_f64() / once).clamp(1.0, MOST_CALLS) as usize))
+    fn calibrate_round(&mut self, comm: &Communicator) -> Result<(f64, usize), Error> {
+        let first_seconds = self.seconds(comm, FIRST_CALLS)?;
+        Ok((
+            first_seconds,
+            (ROUND_TIME.as_secs_f64() / first_seconds).clamp(1.0, MOST_CALLS) as usize,
+        ))
     }
 
     /// Ratio of the times of two kinds of calls, measured alternately in rounds of the given numbers of calls.
-    fn in_turn(&mut self, [new, before]: [(&Communicator, usize); 2]) -> Result<Median, Error> {
+    fn compare_alternating(
+        &mut self,
+        [new, baseline]: [(&Communicator, usize); 2],
+    ) -> Result<Median, Error> {
         let mut ratios = Vec::new();
-        for round in 0..ANEW {
+        for round in 0..CONFIRMING_ROUNDS {
             let mut of = |(comm, calls)| self.seconds(comm, calls);
-            let (new, before) = match round % 2 {
-                0 => (of(new)?, of(before)?),
+            let (new, baseline) = match round % 2 {
+                0 => (of(new)?, of(baseline)?),
                 _ => {
-                    let before = of(before)?;
-                    (of(new)?, before)
+                    let baseline = of(baseline)?;
+                    (of(new)?, baseline)
                 }
             };
-            ratios.push(new / before);
+            ratios.push(new / baseline);
         }
         Ok(Median::of(&ratios, CONFIDENCE).expect("of 15 there is an interval"))
     }
 
     /// Ratio of the times of calls on two communicators with different options.
-    pub fn compare(&mut self, new: &Communicator, before: &Communicator) -> Result<Median, Error> {
-        let [(_, n_new), (_, n_before)] = [self.pace(new)?, self.pace(before)?];
-        self.in_turn([(new, n_new), (before, n_before)])
+    pub fn compare(
+        &mut self,
+        new: &Communicator,
+        baseline: &Communicator,
+    ) -> Result<Median, Error> {
+        let [(_, n_new), (_, n_baseline)] =
+            [self.calibrate_round(new)?, self.calibrate_round(baseline)?];
+        self.compare_alternating([(new, n_new), (baseline, n_baseline)])
     }
 }
 
-/// Number of lanes that are kept for comparison: see [`Found::timed`].
-const KEPT: usize = 2;
-/// Index of the lane of [`Candidate::as_called`].
-const AS_CALLED: usize = 1;
+/// Number of trials that are kept for comparison: see [`CellResult::timed`].
+const N_REFERENCES: usize = 2;
+/// Index of the trial of [`Candidate::without_options`].
+const WITHOUT_OPTIONS: usize = 1;
 
 /// Measures candidates for about `time`. The first candidate must be the choice of the reference table, the second
-/// [`Candidate::as_called`].
+/// [`Candidate::without_options`].
 ///
 /// # Errors
 /// The errors of the collectives.
@@ -188,76 +199,80 @@ pub fn measure(
     mut bench: Bench<'_>,
     candidates: &[Candidate],
     time: Duration,
-) -> Result<Found, Error> {
+) -> Result<CellResult, Error> {
     let start = Instant::now();
     let (world, case) = (bench.world, bench.case);
     let reference = Reference::new(case);
-    let (mut lanes, mut wrong) = (Vec::new(), Vec::new());
+    let (mut trials, mut wrong) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let comm = world.with(candidate.options());
         if !bench.is_right(&comm, &reference)? {
             wrong.push(candidate.algorithm.clone());
             continue;
         }
-        let (once, calls) = bench.pace(&comm)?;
-        let timed = Timed { candidate: candidate.clone(), rounds: Vec::new() };
-        lanes.push(Lane { comm, calls, once, timed });
+        let (first_seconds, calls) = bench.calibrate_round(&comm)?;
+        let timed = TimedCandidate { candidate: candidate.clone(), rounds: Vec::new() };
+        trials.push(Trial { comm, calls, first_seconds, timed });
     }
-    let mut found = Found {
+    let mut found = CellResult {
         collective: case.collective.name().to_owned(),
         bytes: case.total_bytes(),
         timed: Vec::new(),
         faster: None,
         wrong,
     };
-    if lanes.len() < KEPT
-        || lanes[..KEPT].iter().zip(candidates).any(|(lane, own)| lane.timed.candidate != *own)
+    if trials.len() < N_REFERENCES
+        || trials[..N_REFERENCES]
+            .iter()
+            .zip(candidates)
+            .any(|(trial, own)| trial.timed.candidate != *own)
     {
         return Ok(found);
     }
-    let fastest = fastest_plan(&lanes, |lane| lane.once);
-    keep(&mut lanes, |lane| lane.once <= 3.0 * fastest);
-    for round in 1..=ROUNDS {
-        let n = lanes.len();
+    let fastest = fastest_plan(&trials, |trial| trial.first_seconds);
+    keep(&mut trials, |trial| trial.first_seconds <= 3.0 * fastest);
+    for round in 1..=MOST_ROUNDS {
+        let n = trials.len();
         // Rotates the order, since a candidate influences the next one, for instance through caches.
         for at in 0..n {
-            let lane = &mut lanes[(at + round) % n];
-            let seconds = bench.seconds(&lane.comm, lane.calls)?;
-            lane.timed.rounds.push(seconds);
+            let trial = &mut trials[(at + round) % n];
+            let seconds = bench.seconds(&trial.comm, trial.calls)?;
+            trial.timed.rounds.push(seconds);
         }
-        let fastest = fastest_plan(&lanes, Lane::median);
+        let fastest = fastest_plan(&trials, Trial::median);
         // Drops candidates that are twice as slow after one round, or a tenth slower after ten.
         let most = fastest * (1.0 + 1.0 / round as f64);
-        keep(&mut lanes, |lane| lane.median() <= most);
+        keep(&mut trials, |trial| trial.median() <= most);
         let is_over = start.elapsed() >= time && round >= LEAST_ROUNDS;
-        if lanes.len() == KEPT || agreed(world, is_over)? {
+        if trials.len() == N_REFERENCES || agreed(world, is_over)? {
             break;
         }
     }
-    let medians: Vec<f64> = lanes.iter().map(Lane::median).collect();
-    let best = (KEPT..lanes.len()).min_by(|&a, &b| medians[a].total_cmp(&medians[b]));
-    if let Some(best) = best.filter(|&best| medians[best] < WORTH * medians[0]) {
+    let medians: Vec<f64> = trials.iter().map(Trial::median).collect();
+    let best = (N_REFERENCES..trials.len()).min_by(|&a, &b| medians[a].total_cmp(&medians[b]));
+    if let Some(best) = best.filter(|&best| medians[best] < MOST_RATIO * medians[0]) {
         // The fastest of many candidates was also lucky, so only new measurements count.
-        let ratio = bench.in_turn([best, 0].map(|at| (&lanes[at].comm, lanes[at].calls)))?;
-        if ratio.high < 1.0 && ratio.value < WORTH {
-            found.faster = Some((lanes[best].timed.candidate.clone(), ratio));
+        let ratio =
+            bench.compare_alternating([best, 0].map(|at| (&trials[at].comm, trials[at].calls)))?;
+        if ratio.high < 1.0 && ratio.value < MOST_RATIO {
+            found.faster = Some((trials[best].timed.candidate.clone(), ratio));
         }
     }
-    found.timed = lanes.into_iter().map(|lane| lane.timed).collect();
+    found.timed = trials.into_iter().map(|trial| trial.timed).collect();
     Ok(found)
 }
 
 /// A candidate under measurement.
-struct Lane {
+struct Trial {
     comm: Communicator,
     /// Number of calls in a round.
     calls: usize,
     /// Time of the first calls after a warm-up call, in seconds.
-    once: f64,
-    timed: Timed,
+    first_seconds: f64,
+    timed: TimedCandidate,
 }
 
-impl Lane {
+impl Trial {
     fn median(&self) -> f64 {
         let mut sorted = self.timed.rounds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -267,23 +282,23 @@ impl Lane {
 
 /// Time of the fastest plan in seconds; excludes the call without options, which a flat buffer may make faster than
 /// any plan.
-fn fastest_plan(lanes: &[Lane], seconds: impl Fn(&Lane) -> f64) -> f64 {
-    let plans = lanes.iter().enumerate().filter(|(at, _)| *at != AS_CALLED);
-    plans.map(|(_, lane)| seconds(lane)).fold(f64::INFINITY, f64::min)
+fn fastest_plan(trials: &[Trial], seconds: impl Fn(&Trial) -> f64) -> f64 {
+    let plans = trials.iter().enumerate().filter(|(at, _)| *at != WITHOUT_OPTIONS);
+    plans.map(|(_, trial)| seconds(trial)).fold(f64::INFINITY, f64::min)
 }
 
-/// Keeps the lanes for comparison, and those that satisfy a condition.
-fn keep(lanes: &mut Vec<Lane>, is_kept: impl Fn(&Lane) -> bool) {
+/// Keeps the trials for comparison, and those that satisfy a condition.
+fn keep(trials: &mut Vec<Trial>, is_kept: impl Fn(&Trial) -> bool) {
     let mut at = 0;
-    lanes.retain(|lane| {
+    trials.retain(|trial| {
         at += 1;
-        at <= KEPT || is_kept(lane)
+        at <= N_REFERENCES || is_kept(trial)
     });
 }
 
 /// Returns rank 0's decision on all ranks.
 pub fn agreed(world: &Communicator, is_so: bool) -> Result<bool, Error> {
-    let mut said = [u8::from(is_so)];
-    world.bcast(&mut said, 0)?;
-    Ok(said[0] != 0)
+    let mut decision = [u8::from(is_so)];
+    world.bcast(&mut decision, 0)?;
+    Ok(decision[0] != 0)
 }

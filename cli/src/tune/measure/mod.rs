@@ -28,7 +28,7 @@ use crate::output::OutputArg;
 use crate::report::{Format, RowsArg};
 use crate::run::{self, Case, Data};
 use crate::{launch, progress};
-use cell::{Bench, Candidate, Found, agreed, measure};
+use cell::{Bench, Candidate, CellResult, agreed, measure};
 use report::{compared, log};
 use staging::{Staging, staging};
 use state::State;
@@ -57,20 +57,20 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         return Err(CliError::Usage("--measure needs a file for the table: -o FILE".to_owned()));
     };
     if hopbine::n_ranks_said().map_err(CliError::World)? == 1 {
-        let unsaid = BACKEND.get(&from_environment).is_none();
-        let backend = args.backend.or(unsaid.then_some(Backend::Shm));
+        let is_unset = BACKEND.get(&from_environment).is_none();
+        let backend = args.backend.or(is_unset.then_some(Backend::Shm));
         return launch::this_program(torus, backend);
     }
     let place = Place { torus: torus.clone(), map: MapArg::ColumnMajor };
-    let world = run::join(&place, None, None, args.backend)?;
+    let world = run::join_world(&place, None, None, args.backend)?;
     let outcome = on_rank(args, &world, table);
-    run::leave(world, outcome)
+    run::finish_world(world, outcome)
 }
 
 fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError> {
     let start = Instant::now();
     let comm = world.communicator();
-    let before = before(args, comm)?;
+    let reference_table = reference_table(args, comm)?;
     let collectives = super::collectives(args);
     let calls: Vec<Call> = collectives
         .iter()
@@ -80,7 +80,7 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
         })
         .collect();
     let is_first = comm.rank() == 0;
-    let settings = settings(world, &before, args);
+    let settings = settings(world, &reference_table, args);
     let mut state = is_first.then(|| State::of(table, &settings)).transpose()?;
     let budget = args.budget.map_or(BUDGET, |budget| budget.0);
     let bar = is_first.then(|| progress::bar_or_lines(calls.len() as u64, "measuring"));
@@ -107,11 +107,11 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
             break;
         }
         if !agreed(comm, has).map_err(CliError::World)? {
-            let candidates = candidates(args, comm, &before, (collective, bytes));
+            let candidates = candidates(args, comm, &reference_table, (collective, bytes));
             let found = with_bench(comm, case, |bench| measure(bench, &candidates, share));
             let found = found.map_err(CliError::World)?;
             if let Some(state) = &mut state {
-                state.add(Found { bytes, ..found })?;
+                state.add(CellResult { bytes, ..found })?;
             }
         }
         if let Some(bar) = &bar {
@@ -120,7 +120,7 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
     }
     drop(bar);
     let Some(state) = state else { return Ok(Outcome::Well) };
-    let outcome = write(args, (comm.shape(), &settings), comm.n_ports(), &before, &state)?;
+    let outcome = write(args, (comm.shape(), &settings), comm.n_ports(), &reference_table, &state)?;
     if is_over {
         let (done, all) = (state.found().len(), calls.len());
         eprintln!("{done} of {all} calls are measured; the same command continues from there.");
@@ -131,11 +131,11 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
 }
 
 /// The reference table.
-fn before(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
+fn reference_table(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
     let own = comm.tuning();
     let Some(path) = &args.against else { return Ok(own.clone()) };
-    let before = super::named_or_read(path)?;
-    let (wire, wanted) = (before.table().wire(), own.table().wire());
+    let reference_table = super::named_or_read(path)?;
+    let (wire, wanted) = (reference_table.table().wire(), own.table().wire());
     if wire != wanted {
         return Err(CliError::Usage(format!(
             "--against: the table is for wire {}; the ranks use wire {}",
@@ -143,11 +143,11 @@ fn before(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
             wanted.name()
         )));
     }
-    Ok(before)
+    Ok(reference_table)
 }
 
 /// All settings that the measurements depend on, as text.
-fn settings(world: &World, before: &Tuning, args: &Args) -> String {
+fn settings(world: &World, reference_table: &Tuning, args: &Args) -> String {
     let comm = world.communicator();
     let ports: Vec<String> = args.ports.iter().map(u32::to_string).collect();
     format!(
@@ -157,8 +157,8 @@ fn settings(world: &World, before: &Tuning, args: &Args) -> String {
         comm.n_ports(),
         world.backend(),
         ports.join(","),
-        before.table().name(),
-        before.table().fingerprint(),
+        reference_table.table().name(),
+        reference_table.table().fingerprint(),
     )
 }
 
@@ -185,12 +185,12 @@ fn call(comm: &Communicator, collective: Collective, bytes: u64) -> Call {
 fn candidates(
     args: &Args,
     comm: &Communicator,
-    before: &Tuning,
+    reference_table: &Tuning,
     (collective, bytes): (Collective, u64),
 ) -> Vec<Candidate> {
     let shape = comm.shape();
     let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
-    let choice = before.choose(collective, shape, bytes / blocks, comm.n_ports());
+    let choice = reference_table.choose(collective, shape, bytes / blocks, comm.n_ports());
     let first = Candidate {
         algorithm: choice.algorithm.name.into_owned(),
         ports: choice.ports,
@@ -218,7 +218,7 @@ fn candidates(
         })
     });
     let others: Vec<Candidate> = others.filter(|other| !is_same(other)).collect();
-    [first, Candidate::as_called()].into_iter().chain(others).collect()
+    [first, Candidate::without_options()].into_iter().chain(others).collect()
 }
 
 /// Allocates the buffers of a call and passes it to `measure`.
@@ -230,8 +230,8 @@ fn with_bench<R>(
     let rank = comm.rank();
     let size = case.data.dtype.size_bytes();
     let [n_send, n_recv] = [case.input_len(rank), case.result_len(rank)].map(|len| len * size);
-    let room = |n_bytes: usize| vec![0u64; n_bytes.div_ceil(size_of::<u64>())];
-    let (mut send, mut recv) = (room(n_send), room(n_recv));
+    let aligned_buffer = |n_bytes: usize| vec![0u64; n_bytes.div_ceil(size_of::<u64>())];
+    let (mut send, mut recv) = (aligned_buffer(n_send), aligned_buffer(n_recv));
     let send = &mut bytemuck::cast_slice_mut(&mut send)[..n_send];
     let recv = &mut bytemuck::cast_slice_mut(&mut recv)[..n_recv];
     measure(Bench::new(comm, case, (send, recv)))
@@ -242,27 +242,28 @@ fn write(
     args: &Args,
     (shape, settings): (&Shape, &str),
     ports: u32,
-    before: &Tuning,
+    reference_table: &Tuning,
     state: &State,
 ) -> Result<Outcome, CliError> {
     if let Some(path) = &args.log {
         log(state).write(&RowsArg { format: Format::Csv, output: OutputArg::to(path) })?;
     }
-    let table = before.table();
+    let table = reference_table.table();
     let name = args.name.as_deref().unwrap_or("measured");
     let staging = state.staging();
-    let said = compared(table.name(), state) + &staging.map_or_else(String::new, Staging::said);
+    let summary =
+        compared(table.name(), state) + &staging.map_or_else(String::new, Staging::summary);
     let stage_bytes = staging.and_then(Staging::bytes).or(table.stage_bytes());
     let mut text = format!(
         "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n#\n\
          # Measured by `hopbine tune --measure`: {settings}.\n#\n"
     );
-    for line in said.lines() {
+    for line in summary.lines() {
         let _ = writeln!(text, "# {line}");
     }
     let end_of_head = text.len();
     // A table that is not built in cannot be referred to by name, so its rules are copied here.
-    let is_named = Tuning::named(table.name()) == Some(before);
+    let is_named = Tuning::named(table.name()) == Some(reference_table);
     let otherwise =
         if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
     let _ = write!(
@@ -300,7 +301,7 @@ fn write(
         if sizes.is_empty() {
             sizes.push(0);
         }
-        let rule = merge::rule_before(before, collective, shape, ports);
+        let rule = merge::reference_rule(reference_table, collective, shape, ports);
         let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
         let faster = if faster.is_empty() { vec![None] } else { faster };
         let rows = merge::rows(&rule, blocks, &sizes, &faster);
@@ -335,7 +336,7 @@ fn write(
     }
     args.output.write(&text)?;
     if !args.quiet {
-        eprint!("{said}");
+        eprint!("{summary}");
     }
     wrong.iter().for_each(|wrong| eprintln!("{wrong}"));
     Ok(if wrong.is_empty() { Outcome::Well } else { Outcome::Wrong })

@@ -13,9 +13,9 @@ use crate::report::Report;
 use crate::tune::merge::short;
 
 /// The calls that are faster than with the reference table, with confidence intervals.
-pub(super) fn compared(before: &str, state: &State) -> String {
+pub(super) fn compared(reference_table: &str, state: &State) -> String {
     let mut text = format!(
-        "Measured time over that of table {before}; in brackets the 99 % interval of the median, by order statistics:\n"
+        "Measured time over that of table {reference_table}; in brackets the 99 % interval of the median, by order statistics:\n"
     );
     for collective in Collective::ALL {
         let own = || state.found().iter().filter(|found| found.collective == collective.name());
@@ -32,13 +32,13 @@ pub(super) fn compared(before: &str, state: &State) -> String {
             faster.len()
         );
         for (found, (candidate, Median { value, low, high })) in faster {
-            let before = &found.timed[0].candidate;
+            let reference_choice = &found.timed[0].candidate;
             let _ = writeln!(
                 text,
                 "    {:>8}: {} for {}: {value:.2} ({low:.2} to {high:.2})",
                 units::show(found.bytes),
                 shown(candidate),
-                shown(before),
+                shown(reference_choice),
             );
         }
     }

@@ -34,7 +34,7 @@ impl Staging {
     }
 
     /// The measurements as text.
-    pub fn said(&self) -> String {
+    pub fn summary(&self) -> String {
         let mut text = String::new();
         if !self.0.is_empty() {
             text.push_str(
@@ -127,11 +127,11 @@ mod tests {
         ] {
             assert_eq!(of(ratios).bytes(), bytes, "{ratios:?}");
         }
-        assert_eq!(of(&[]).said(), "");
-        let said = of(&[0.4, 1.1]).said();
+        assert_eq!(of(&[]).summary(), "");
+        let summary = of(&[0.4, 1.1]).summary();
         assert!(
-            said.contains("64 KiB: 0.40 (0.40 to 0.40)\n") && said.contains("128 KiB: 1.10"),
-            "{said}"
+            summary.contains("64 KiB: 0.40 (0.40 to 0.40)\n") && summary.contains("128 KiB: 1.10"),
+            "{summary}"
         );
     }
 }

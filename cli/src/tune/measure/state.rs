@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hopbine_torus::Collective;
 use serde::{Deserialize, Serialize};
 
-use super::cell::Found;
+use super::cell::CellResult;
 use super::staging::Staging;
 use crate::args;
 use crate::error::CliError;
@@ -14,14 +14,14 @@ use crate::output::OutputArg;
 /// The measurements and their file, which is replaced as a whole.
 pub struct State {
     path: PathBuf,
-    kept: Kept,
+    saved: SavedState,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct SavedState {
     /// All settings that the measurements depend on, as text.
     of: String,
-    found: Vec<Found>,
+    found: Vec<CellResult>,
     staging: Option<Staging>,
 }
 
@@ -34,24 +34,24 @@ impl State {
         let mut path = table.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
-        let fresh = Kept { of: settings.to_owned(), found: Vec::new(), staging: None };
+        let fresh = SavedState { of: settings.to_owned(), found: Vec::new(), staging: None };
         if !path.exists() {
-            return Ok(State { path, kept: fresh });
+            return Ok(State { path, saved: fresh });
         }
         let wrong = |message: String| CliError::Text { path: path.clone(), message };
-        let kept: Kept = serde_json::from_str(&args::read(&path)?).map_err(|error| {
+        let saved: SavedState = serde_json::from_str(&args::read(&path)?).map_err(|error| {
             wrong(format!(
                 "it does not hold measurements of `hopbine tune` ({error}); remove it to start again"
             ))
         })?;
-        if kept.of != settings {
+        if saved.of != settings {
             let message = format!(
                 "it was measured with {}, not with {settings}; remove it to start again",
-                kept.of
+                saved.of
             );
             return Err(wrong(message));
         }
-        Ok(State { path, kept })
+        Ok(State { path, saved })
     }
 
     /// Whether a call has been measured.
@@ -60,29 +60,29 @@ impl State {
     }
 
     /// The result for a call.
-    pub fn of_call(&self, collective: Collective, bytes: u64) -> Option<&Found> {
+    pub fn of_call(&self, collective: Collective, bytes: u64) -> Option<&CellResult> {
         let is_it =
-            |found: &&Found| (&*found.collective, found.bytes) == (collective.name(), bytes);
-        self.kept.found.iter().find(is_it)
+            |found: &&CellResult| (&*found.collective, found.bytes) == (collective.name(), bytes);
+        self.saved.found.iter().find(is_it)
     }
 
     /// All results.
-    pub fn found(&self) -> &[Found] {
-        &self.kept.found
+    pub fn found(&self) -> &[CellResult] {
+        &self.saved.found
     }
 
     /// Adds a result and writes the file.
     ///
     /// # Errors
     /// [`CliError::Write`].
-    pub fn add(&mut self, found: Found) -> Result<(), CliError> {
-        self.kept.found.push(found);
+    pub fn add(&mut self, found: CellResult) -> Result<(), CliError> {
+        self.saved.found.push(found);
         self.write()
     }
 
     /// The measurements of copies.
     pub fn staging(&self) -> Option<&Staging> {
-        self.kept.staging.as_ref()
+        self.saved.staging.as_ref()
     }
 
     /// Sets the measurements of copies and writes the file.
@@ -90,12 +90,12 @@ impl State {
     /// # Errors
     /// [`CliError::Write`].
     pub fn set_staging(&mut self, found: Staging) -> Result<(), CliError> {
-        self.kept.staging = Some(found);
+        self.saved.staging = Some(found);
         self.write()
     }
 
     fn write(&self) -> Result<(), CliError> {
-        let text = serde_json::to_string(&self.kept).expect("numbers and texts");
+        let text = serde_json::to_string(&self.saved).expect("numbers and texts");
         OutputArg::to(&self.path).write(&text)
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn who_is_interrupted_goes_on_with_the_same_settings() {
         let directory = tempfile::tempdir().unwrap();
         let table = directory.path().join("mine.toml");
-        let found = |bytes| Found {
+        let found = |bytes| CellResult {
             collective: "bcast".to_owned(),
             bytes,
             timed: Vec::new(),
