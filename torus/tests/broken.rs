@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{
-    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Mixed, Part, Plan, PlanFault,
-    Space, Step, Tile, Violation, Visit, check,
+    BlockOrder, Expect, Flow, InconsistentPlans, Lane, LaneHeader, Listed, Listing, Part, Plan,
+    PlanFault, Space, Step, Tile, Violation, Visit, check,
 };
 use hopbine_torus::{Block, Collective, LaneId, PortId, Position, Rank, Request, StepId, registry};
 
@@ -32,7 +32,7 @@ fn plans(text: &str) -> Vec<Plan> {
 fn violations(plans: Vec<Plan>) -> Vec<Violation> {
     match Listed::new(plans) {
         Ok(listed) => check(&listed, Expect::default()),
-        Err(Mixed { rank, what }) => {
+        Err(InconsistentPlans { rank, what }) => {
             let fault = PlanFault::Inconsistent { what };
             vec![Violation { rank, lane: None, step: None, position: None, fault }]
         }

@@ -8,7 +8,7 @@ use hopbine_torus::registry;
 use hopbine_torus::search::{
     Best, Point, Question, QuestionError, Search, best_of, better, splits,
 };
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 use hopbine_torus::{Algorithm, Collective, Rank, Request};
 
 use crate::common::{NODE_SHAPES, SHAPES};
@@ -49,9 +49,10 @@ fn for_each_cell(
 /// What the fast player says, of messages up to 1 MiB.
 fn played(schedule: &Schedule, bytes: f64, (network, machine): (&Network, &Machine)) -> f64 {
     let flow = schedule.expand().unwrap();
-    let score = Score::of_one(&flow, network, |rank| schedule.map.vertex_of(&schedule.shape, rank));
+    let routed =
+        RoutedPlan::of_one(&flow, network, |rank| schedule.map.vertex_of(&schedule.shape, rank));
     let profile = Profile::Hopbine { segment_bytes: 1 << 20, call: CallForm::Repeated };
-    profile.play(schedule, &flow, &score, machine, bytes, false).unwrap().ns
+    profile.play(schedule, &flow, &routed, machine, bytes, false).unwrap().ns
 }
 
 /// The best of the whole space is what is found, and no schedule is below its bound.

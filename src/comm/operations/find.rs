@@ -128,7 +128,7 @@ impl Inner {
         let wanted = self.wanted(key)?;
         let is_written = wanted.as_ref().is_some_and(|wanted| wanted.is_written);
         let Choice { algorithm, ports, segment_bytes } = self.decided(key, wanted);
-        let learns = !key.form.is_known(collective) && !algorithm.is_straight();
+        let learns = !key.form.is_known(collective) && !algorithm.is_direct();
         if ports > n_ports {
             return Err(Error::Setting {
                 setting: "ports",
@@ -147,7 +147,7 @@ impl Inner {
             && key.options.algorithm.is_none()
             && self.preferred(key).is_none();
         let given = given(&sizes);
-        let sizes = match how.plan.turned_back() {
+        let sizes = match how.plan.reversed() {
             Some(back) => Arc::new(back),
             None => {
                 self.plan(&how.algorithm.for_sizes(), key.root, ports, is_written)?.plan().clone()

@@ -43,7 +43,7 @@ impl ShapeClass {
     /// Distance of a shape from the class: the sum over its features of the weighted sixteenths of doublings outside.
     pub fn distance(&self, of: &Features) -> u64 {
         let bounds = Feature::ALL.iter().zip(&self.bounds);
-        bounds.map(|(&feature, bounds)| bounds.weighed(feature, of.get(feature))).sum()
+        bounds.map(|(&feature, bounds)| bounds.weighted_distance(feature, of.get(feature))).sum()
     }
 
     /// Whether the class contains all shapes of `other`.

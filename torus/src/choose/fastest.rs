@@ -36,7 +36,7 @@ pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Sha
     let mut best: Option<(f64, usize)> = None;
     for (at, row) in rows.iter().enumerate() {
         let choice = row.on(query.collective, shape, query.shape);
-        if predicted.iter().any(|other| other.does_as(&choice, bytes)) {
+        if predicted.iter().any(|other| other.has_same_messages(&choice, bytes)) {
             continue;
         }
         if let Ok(case) = Case::new(&network, shape, &choice.algorithm, choice.ports) {
@@ -56,7 +56,7 @@ pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Sha
 
 impl Choice {
     /// Whether two choices have the same messages in a call with `bytes` bytes on a rank.
-    fn does_as(&self, other: &Choice, bytes: u64) -> bool {
+    fn has_same_messages(&self, other: &Choice, bytes: u64) -> bool {
         let (segment, others) = (self.segment_bytes, other.segment_bytes);
         self.algorithm.name == other.algorithm.name
             && self.ports == other.ports

@@ -4,7 +4,6 @@
 //! axes x, y, z, a, b, c, as a closed walk through neighbours, so a long logical distance is a short physical one.
 //! The product that it chooses is not published; [`Fold::all`] lists the possible ones, and measurements decide.
 //!
-//! A walk needs an axis with two coordinates (or two of b's three). It goes out at the first of them, along all its
 //! A closed walk over several axes needs an axis with two coordinates (or two of b's three). It goes out at the
 //! first of them, along all other axes in serpentine order (it turns back at each end of an axis), and returns
 //! along the same path at the second. With all three coordinates of b it returns through the second and the third,
@@ -157,7 +156,9 @@ impl Fold {
     pub fn is_closed(&self) -> bool {
         self.dims.iter().all(|axes| {
             let size: u32 = axes.iter().map(|axis| axis.size).product();
-            size <= 2 || comb(axes).is_some() || matches!(axes[..], [FoldAxis { wraps: true, .. }])
+            size <= 2
+                || return_axis(axes).is_some()
+                || matches!(axes[..], [FoldAxis { wraps: true, .. }])
         })
     }
 
@@ -248,7 +249,7 @@ fn network(axes: &[FoldAxis]) -> Shape {
 type At = SmallVec<[u32; 6]>;
 
 /// The axis along which a walk returns: one with two coordinates, or all of b; preferably an axis of the unit.
-fn comb(axes: &[FoldAxis]) -> Option<usize> {
+fn return_axis(axes: &[FoldAxis]) -> Option<usize> {
     if axes.len() < 2 {
         return None;
     }
@@ -263,7 +264,7 @@ fn walk(axes: &[FoldAxis]) -> Vec<At> {
     if axes.is_empty() {
         return vec![SmallVec::from_slice(&[0])];
     }
-    let Some(home) = comb(axes) else { return snake(axes) };
+    let Some(home) = return_axis(axes) else { return snake(axes) };
     let mut others: SmallVec<[FoldAxis; 6]> = axes.into();
     let axis = others.remove(home);
     let out = snake(&others);

@@ -209,12 +209,12 @@ impl Trees {
         let Some(slots) = self.shape.node_dim() else {
             return Some(self.shape.vertex(self.above(tree, at)));
         };
-        let speaker = self.speaker(tree, at);
-        let parent = if at != speaker || self.is_roots_node(at) {
-            speaker
+        let representative = self.node_representative(tree, at);
+        let parent = if at != representative || self.is_roots_node(at) {
+            representative
         } else {
             let above = self.above(tree, at);
-            above.with(slots, self.speaker(tree, above)[slots])
+            above.with(slots, self.node_representative(tree, above)[slots])
         };
         Some(self.shape.vertex(parent))
     }
@@ -225,8 +225,8 @@ impl Trees {
         let node = Vertex(self.shape.vertex(at).0 / per_node);
         let n_cycles = cycles.n_cycles();
         let way = if (tree < n_cycles) == is_next { Direction::Plus } else { Direction::Minus };
-        let beside = cycles.beside(tree % n_cycles, node, way);
-        self.shape.coord(Vertex(beside.0 * per_node))
+        let neighbour = cycles.neighbour(tree % n_cycles, node, way);
+        self.shape.coord(Vertex(neighbour.0 * per_node))
     }
 
     /// The neighbour of a place from which a tree reaches it.
@@ -245,7 +245,7 @@ impl Trees {
 
     /// The tree along lines that starts in the direction of the link between two nodes. `None` on a single node,
     /// and for trees around cycles, in which each node forwards all data over one link.
-    pub fn towards(&self, from: Vertex, to: Vertex) -> Option<usize> {
+    pub fn tree_in_direction(&self, from: Vertex, to: Vertex) -> Option<usize> {
         if self.cycles.is_some() {
             return None;
         }
@@ -261,7 +261,7 @@ impl Trees {
 
     /// The rank that represents the node of a place in a tree: the root on its own node, elsewhere a rank that
     /// depends on the tree.
-    fn speaker(&self, tree: usize, at: Coord) -> Coord {
+    fn node_representative(&self, tree: usize, at: Coord) -> Coord {
         let Some(slots) = self.shape.node_dim() else { return at };
         let turn = if self.is_roots_node(at) { 0 } else { tree as u32 };
         at.with(slots, (self.root[slots] + turn) % self.shape.size(slots))
@@ -276,10 +276,11 @@ impl Trees {
         assert!(tree < self.n_trees, "tree {tree} of {}", self.n_trees);
         let at = self.shape.coord(node);
         let mut children = SmallVec::new();
-        if at != self.speaker(tree, at) {
+        if at != self.node_representative(tree, at) {
             return children;
         }
-        let mut visit = |child| children.push(self.shape.vertex(self.speaker(tree, child)));
+        let mut visit =
+            |child| children.push(self.shape.vertex(self.node_representative(tree, child)));
         match &self.cycles {
             Some(cycles) => {
                 let next = self.around(cycles, tree, at, true);
@@ -296,7 +297,7 @@ impl Trees {
 
     /// The neighbours of a place that a tree along lines reaches from it.
     fn below(&self, tree: usize, at: Coord) -> impl Iterator<Item = Coord> + '_ {
-        let beside = move |line: &TreeLine, direction| {
+        let neighbour = move |line: &TreeLine, direction| {
             let child = at.with(line.dim, line.step(at[line.dim], direction)?);
             let is_below =
                 !self.is_roots_node(child) && self.moves(child)[tree] == (line.dim, direction);
@@ -305,7 +306,7 @@ impl Trees {
         let both = [Direction::Plus, Direction::Minus];
         self.lines
             .iter()
-            .flat_map(move |line| both.map(|direction| beside(line, direction)))
+            .flat_map(move |line| both.map(|direction| neighbour(line, direction)))
             .flatten()
     }
 

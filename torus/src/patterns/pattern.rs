@@ -1,6 +1,6 @@
 //! A pattern on a ring of a given size: its rule, its forms and its properties.
 
-use super::kind::{PatternKind, Unserved};
+use super::kind::{PatternKind, UnsupportedSize};
 use super::rule::{Descent, Peers, RingRule};
 
 /// One hop towards coordinate 0.
@@ -27,8 +27,8 @@ impl Pattern {
     /// The plain, near-first form of `kind` on `size` coordinates.
     ///
     /// # Errors
-    /// [`Unserved`] if the kind does not serve the size.
-    pub fn new(kind: PatternKind, size: u32) -> Result<Self, Unserved> {
+    /// [`UnsupportedSize`] if the kind does not serve the size.
+    pub fn new(kind: PatternKind, size: u32) -> Result<Self, UnsupportedSize> {
         kind.serves(size)?;
         let (rule, mirrored) = RingRule::new(&kind, size);
         Ok(Pattern { size, mirrored, far_first: false, rule })

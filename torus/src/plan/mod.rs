@@ -21,15 +21,15 @@ pub use ir::defect::{Defect, Invalid};
 pub use ir::flow::{Flow, LaneHeader, Message, Visit, for_each_message};
 pub use ir::grid::{Grid, NodeGroups};
 pub use ir::layout;
-pub use ir::listed::{Listed, Mixed};
+pub use ir::listed::{InconsistentPlans, Listed};
 pub use ir::members::Tile;
 pub use ir::runs::{Run, Runs, n_positions};
 pub use ir::space::{BlockOrder, Displaced, Listing, Space};
-pub use ir::split::{NoWeights, Part, Split};
+pub use ir::split::{InvalidWeights, Part, Split};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;
 pub use ir::view::{
     Choice, DependsOn, LineHop, LineStep, MessagesKey, ProductStep, Shift, ShiftStep, StepView,
 };
 pub use text::TextError;
-pub use traffic::{Traffic, traffic, weighed};
+pub use traffic::{Traffic, traffic, traffic_with_volumes};

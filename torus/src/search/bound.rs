@@ -75,11 +75,13 @@ impl<'a> Judge<'a> {
         self.any[ports as usize - 1]
     }
 
-    /// Time of a message to the next rank, from its post until after its poll, ns; `stays`: within the node.
-    pub fn hop(&self, bytes: f64, stays: bool) -> f64 {
+    /// Time of a message to the next rank, from its post until after its poll, ns; `is_intra_node`: within the node.
+    pub fn hop(&self, bytes: f64, is_intra_node: bool) -> f64 {
         let (machine, speeds) = (self.machine, self.machine.speeds());
-        if stays {
-            return 2.0 * machine.shm_overhead_ns + speeds.shm_latency_ns + bytes * self.stays_ns();
+        if is_intra_node {
+            return 2.0 * machine.shm_overhead_ns
+                + speeds.shm_latency_ns
+                + bytes * self.intra_node_ns();
         }
         let latency = speeds.latency([1, 0]).min(speeds.latency([0, 1]));
         machine.post_ns + latency + machine.poll_ns + bytes * self.alone_ns()
@@ -157,7 +159,7 @@ impl<'a> Judge<'a> {
                     let chain = axis.steps.iter().map(share).sum();
                     return LaneSums {
                         chain,
-                        moved: n_messages * bytes * alone.min(self.stays_ns()),
+                        moved: n_messages * bytes * alone.min(self.intra_node_ns()),
                     };
                 }
                 let first = |segments: Segments| {
@@ -198,7 +200,7 @@ impl<'a> Judge<'a> {
         1.0 / speeds.link.min(speeds.interface)
     }
 
-    pub fn stays_ns(&self) -> f64 {
+    pub fn intra_node_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.copy.min(speeds.copy_all)
     }
@@ -278,7 +280,7 @@ impl<'a> Judge<'a> {
         factor: f64,
     ) -> f64 {
         let part = self.part(frame.ports);
-        let alone = [self.alone_ns(), self.stays_ns()];
+        let alone = [self.alone_ns(), self.intra_node_ns()];
         let shape = &self.question.shape;
         // By dimension, the share of a line that is still to be forwarded; in a gather, what coordinate 0 holds.
         let is_gathered = matches!(phase.routing, Routing::ToRoot | Routing::AllToRoot);
@@ -291,17 +293,19 @@ impl<'a> Judge<'a> {
         let mut ns = 0.0;
         for &GlobalStep { dim, t } in steps {
             let step = &axes[dim].steps[t as usize];
-            let stays = shape.axes()[dim].link == AxisLink::Node;
-            let times = if stays { 1.0 } else { factor };
+            let is_intra_node = shape.axes()[dim].link == AxisLink::Node;
+            let times = if is_intra_node { 1.0 } else { factor };
             let others: f64 =
                 (0..axes.len()).filter(|&other| other != dim).map(|other| left[other]).product();
             let (moved, k) = match phase.routing {
                 Routing::Toward => (part * others * step.moved_ns * times, step.n_moving),
-                Routing::FromRoot => (part * others * step.moved * alone[usize::from(stays)], 1.0),
+                Routing::FromRoot => {
+                    (part * others * step.moved * alone[usize::from(is_intra_node)], 1.0)
+                }
                 Routing::Displaced => (part * step.crossing_ns * times, step.n_moving),
                 Routing::Everything => (part * step.whole_ns * times, step.n_targets),
                 Routing::ToRoot | Routing::AllToRoot => {
-                    (part * others * step.gathered * alone[usize::from(stays)], 1.0)
+                    (part * others * step.gathered * alone[usize::from(is_intra_node)], 1.0)
                 }
             };
             left[dim] = match phase.routing {

@@ -5,7 +5,7 @@ use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
 use crate::plan::{Expansion, Schedule, max_ports};
-use crate::sim::{CallForm, Machine, Network, Profile, Score};
+use crate::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 
 /// The default lengths at which messages are cut, in bytes. Of the lengths that cut nothing the first is used.
 pub const SEGMENTS: [u64; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
@@ -146,12 +146,12 @@ impl Point {
         let schedule = &self.schedule;
         let flow = schedule.expand().expect("points are valid");
         let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-        let play = |score: &Score, segment_bytes: u64| {
+        let play = |routed: &RoutedPlan, segment_bytes: u64| {
             let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-            let played = profile.play(schedule, &flow, score, machine, question.bytes, false);
+            let played = profile.play(schedule, &flow, routed, machine, question.bytes, false);
             played.expect("our own software performs all schedules").ns
         };
-        let one = Score::of_one(&flow, network, place);
+        let one = RoutedPlan::of_one(&flow, network, place);
         // A length above that of all data cuts nothing.
         let (cut, whole): (Vec<u64>, Vec<u64>) =
             question.segments.iter().partition(|&&segment| (segment as f64) < question.bytes);
@@ -162,15 +162,15 @@ impl Point {
         let of_one = Cost { ns, segment_bytes, is_exact: one.is_exact() };
         let is_short = one.has_few_messages(question.shape.n_ranks());
         let follows_all = !of_one.is_exact && ns < best_ns && is_short;
-        let all = follows_all.then(|| Score::of_all(&flow, network, place).ok()).flatten();
-        let (cost, score) = match all {
+        let all = follows_all.then(|| RoutedPlan::of_all(&flow, network, place).ok()).flatten();
+        let (cost, routed) = match all {
             Some(all) => {
                 let ns = ns.max(play(&all, segment_bytes));
                 (Cost { ns, is_exact: true, ..of_one }, all)
             }
             None => (of_one, one),
         };
-        Judgement { cost, flow, score }
+        Judgement { cost, flow, routed }
     }
 }
 
@@ -178,7 +178,7 @@ impl Point {
 pub(super) struct Judgement {
     pub cost: Cost,
     pub flow: Expansion,
-    pub score: Score,
+    pub routed: RoutedPlan,
 }
 
 /// The best schedule known so far.

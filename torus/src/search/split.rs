@@ -96,10 +96,10 @@ pub fn better(splits: impl IntoIterator<Item = Best>, best: &Best) -> Option<Bes
 
 /// The end of each lane of a schedule in a call of `bytes` bytes, ns.
 fn ends(schedule: &Schedule, judged: &Judgement, machine: &Machine, bytes: f64) -> Vec<f64> {
-    let Judgement { cost, flow, score } = judged;
+    let Judgement { cost, flow, routed } = judged;
     let segment_bytes = cost.segment_bytes;
     let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-    let played = profile.play(schedule, flow, score, machine, bytes, true);
+    let played = profile.play(schedule, flow, routed, machine, bytes, true);
     let spans = played.expect("our own software performs all schedules").spans;
     let mut ends = vec![0.0f64; schedule.n_parts() as usize];
     for span in spans {

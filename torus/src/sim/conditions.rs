@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::error::{FaultyPart, RoutingError};
 use super::network::Network;
-use super::refused::{FaultyPart, ScoreError};
 use crate::collectives::Payload;
 use crate::names::{LaneId, LinkId, PortId, Position, Rank, StepId};
 use crate::plan::{Flow, Message};
@@ -57,7 +57,7 @@ impl<'a> Checked<'a> {
         flow: &dyn Flow,
         network: &Network,
         n_ports: u32,
-    ) -> Result<Self, ScoreError> {
+    ) -> Result<Self, RoutingError> {
         let ranks = flow.n_ranks() as usize;
         let n_nodes = flow.n_ranks() / network.per_node();
         for &Fault { part, speed } in &conditions.faults {
@@ -68,10 +68,10 @@ impl<'a> Checked<'a> {
                 }
             };
             if !is_there {
-                return Err(ScoreError::NoPart { part });
+                return Err(RoutingError::NoPart { part });
             }
             if !(speed >= 0.0 && speed.is_finite()) {
-                return Err(ScoreError::Speed { speed });
+                return Err(RoutingError::Speed { speed });
             }
         }
         let blocks = &conditions.blocks;
@@ -80,23 +80,23 @@ impl<'a> Checked<'a> {
             _ if blocks.is_empty() => true,
             Some(Payload::Blocks) => blocks.len() == ranks,
             Some(Payload::Pairs) => blocks.len() == ranks || blocks.len() == ranks * ranks,
-            _ => return Err(ScoreError::NoBlocks { collective: flow.collective() }),
+            _ => return Err(RoutingError::NoBlocks { collective: flow.collective() }),
         };
         let sum: f64 = blocks.iter().sum();
         let are_sizes = blocks.iter().all(|&block| block >= 0.0) && sum.is_finite() && sum > 0.0;
         if !fits || !(are_sizes || blocks.is_empty()) {
-            return Err(ScoreError::Blocks { given: blocks.len(), ranks });
+            return Err(RoutingError::Blocks { given: blocks.len(), ranks });
         }
         let mean = sum / blocks.len().max(1) as f64;
         Ok(Checked { conditions, dead: conditions.dead(), n_ports, mean })
     }
 
     /// The port whose interface carries a node's messages of a port.
-    pub fn via(&self, node: u32, port: PortId) -> Result<PortId, ScoreError> {
+    pub fn via(&self, node: u32, port: PortId) -> Result<PortId, RoutingError> {
         let of = |port: u32| PortId((port % self.n_ports) as u16);
         let works = |&port: &PortId| !self.dead.contains(&FaultyPart::Interface { node, port });
         let others = (0..self.n_ports).map(|by| of(u32::from(port.0) + by));
-        others.into_iter().find(works).ok_or(ScoreError::NoInterface { node })
+        others.into_iter().find(works).ok_or(RoutingError::NoInterface { node })
     }
 
     /// Whether a link is dead.

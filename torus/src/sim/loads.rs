@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::counts::SparseCounts;
 use super::network::Network;
-use super::score::{ResourceId, Score};
+use super::routed::{ResourceId, RoutedPlan};
 use crate::geometry::Vertex;
 use crate::plan::{Choice, LineHop, LineStep, MessagesKey, ProductStep, ShiftStep};
 
@@ -258,12 +258,12 @@ impl<'a> Ways<'a> {
 
     /// Whether messages of different lanes, along one dimension in steps of the same number, meet each other in the
     /// same way whichever rank sends them.
-    pub(super) fn meet_alike(&self, score: &Score, network: &Network) -> bool {
-        let n_steps = score.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0);
+    pub(super) fn meet_alike(&self, routed: &RoutedPlan, network: &Network) -> bool {
+        let n_steps = routed.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0);
         let mut known: HashSet<Vec<u32>> = HashSet::new();
         for step in 0..n_steps {
             let mut by_dim: HashMap<usize, Vec<u32>> = HashMap::new();
-            let of_step = score.lanes.iter().filter_map(|lane| lane.steps.get(step));
+            let of_step = routed.lanes.iter().filter_map(|lane| lane.steps.get(step));
             // The path of a message contains its way, until resources are numbered.
             let ways = of_step.flat_map(|step| &step.messages).map(|message| message.path.start);
             for &profile in ways.flat_map(|way| &self.all[way as usize].profiles) {

@@ -1,6 +1,6 @@
 //! Max-min fair rates of messages that share resources.
 
-use super::score::ResourceId;
+use super::routed::ResourceId;
 
 /// Computes rates; the memory is reused in the next call.
 #[derive(Debug)]

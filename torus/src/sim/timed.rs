@@ -14,7 +14,7 @@ use super::network::{Network, NetworkError, NetworkKind};
 use super::outcome::Outcome;
 use super::paper::PaperCall;
 use super::profile::Profile;
-use super::score::Score;
+use super::routed::RoutedPlan;
 use super::script::NotModelled;
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape, Vertex};
@@ -105,7 +105,7 @@ const N_INTERFACES: u32 = 6;
 struct OnNetwork {
     schedule: Schedule,
     flow: Expansion,
-    score: Score,
+    routed: RoutedPlan,
 }
 
 /// A timing that is ready to be played.
@@ -123,15 +123,15 @@ impl Prepared {
         self.play(machine, false).ns
     }
 
-    /// Predicts the time on a machine, with its parts.
+    /// Predicts the time on a machine, by category.
     pub fn play(&self, machine: &Machine, with_spans: bool) -> Outcome {
-        let OnNetwork { schedule, flow, score } = &*self.case;
-        let played = self.profile.play(schedule, flow, score, machine, self.n, with_spans);
+        let OnNetwork { schedule, flow, routed } = &*self.case;
+        let played = self.profile.play(schedule, flow, routed, machine, self.n, with_spans);
         played.expect("the profile was asked when it was prepared")
     }
 }
 
-/// Prepares timings for one kind of network. Timings that differ only in bytes share their schedule and score.
+/// Prepares timings for one kind of network. Timings that differ only in bytes share their schedule and routed plan.
 pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
@@ -173,9 +173,9 @@ impl Preparation {
         };
         let case = self.case(key, profile)?;
         let n = timed.bytes as f64;
-        let (schedule, flow, score) = (&case.schedule, &case.flow, &case.score);
+        let (schedule, flow, routed) = (&case.schedule, &case.flow, &case.routed);
         // Any machine shows whether the software performs the schedule.
-        profile.script(schedule, flow, score, &Machine::of("any", self.kind), n)?;
+        profile.script(schedule, flow, routed, &Machine::of("any", self.kind), n)?;
         Ok(Prepared { case, profile, n })
     }
 
@@ -219,11 +219,11 @@ impl OnNetwork {
             flow = flow.on_ports(ports);
         }
         let place = |rank: Rank| Vertex(rank.0);
-        let score = match is_by_rank {
-            true => Score::of_row(&flow, network, place),
-            false => Score::of_one(&flow, network, place),
+        let routed = match is_by_rank {
+            true => RoutedPlan::of_row(&flow, network, place),
+            false => RoutedPlan::of_one(&flow, network, place),
         };
-        Ok(OnNetwork { schedule, flow, score })
+        Ok(OnNetwork { schedule, flow, routed })
     }
 }
 

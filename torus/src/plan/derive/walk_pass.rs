@@ -297,7 +297,7 @@ impl Pass for WalkPass {
     }
 
     /// All steps of the pass that belong to one step of the walk send data from before the first of them.
-    fn after(&self, step: usize) -> DependsOn {
+    fn depends_on(&self, step: usize) -> DependsOn {
         DependsOn::before(self.steps[step].first)
     }
 

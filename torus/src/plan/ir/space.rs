@@ -254,7 +254,7 @@ impl Space {
 
     /// True if neighbouring positions are not adjacent in the user's buffer when each holds `part` of a block: the
     /// part is not the whole block, or the blocks have another order. The same on all ranks.
-    pub fn is_scattered(&self, part: Part) -> bool {
+    pub fn is_noncontiguous(&self, part: Part) -> bool {
         let is_block = matches!(self.payload, Payload::Blocks | Payload::Pairs);
         is_block && !(part.is_whole() && self.is_identity())
     }
@@ -262,8 +262,8 @@ impl Space {
     /// True if each position is a run of its own when messages are cut ([`segments`](crate::plan::segments)):
     /// neighbouring positions are apart in the user's buffer, and are sent from and received into it without a
     /// copy. Operands of a reduction are not received there anyway, and longer messages cost less.
-    pub fn travels_apart(&self, part: Part, collective: Collective) -> bool {
-        !collective.is_reduction() && self.is_scattered(part)
+    pub fn sends_by_position(&self, part: Part, collective: Collective) -> bool {
+        !collective.is_reduction() && self.is_noncontiguous(part)
     }
 
     /// Checks that the order fits the payload: pieces of a vector and tokens have the identity order, and the block

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::state::{Blocked, Passing, Player, Time};
-use crate::sim::score::StepScore;
+use crate::sim::routed::RoutedStep;
 use crate::sim::script::Op;
 
 /// The next action of a thread that has pieces to forward.
@@ -17,7 +17,7 @@ pub enum Next {
 }
 
 /// The number of messages that a rank sends, or receives, in a step.
-fn n_messages(step: &StepScore, agent: u32, is_sent: bool) -> usize {
+fn n_messages(step: &RoutedStep, agent: u32, is_sent: bool) -> usize {
     if is_sent { step.sent(agent).len() } else { step.received(agent).len() }
 }
 
@@ -25,9 +25,9 @@ impl Player<'_> {
     /// Returns the next operation of the pieces that pass through.
     pub fn next_of(&mut self, id: u32, number: usize, now: f64) -> Next {
         let pieces = &self.script.pieces[number];
-        let n_lanes = self.score.lanes.len() as u32;
+        let n_lanes = self.routed.lanes.len() as u32;
         let (agent, lane) = (id / n_lanes, (id % n_lanes) as usize);
-        let steps = &self.score.lanes[lane].steps;
+        let steps = &self.routed.lanes[lane].steps;
         let of = |op: &Op| match *op {
             Op::Put { step, .. } => (step, true),
             Op::Handle { step, is_sent, .. } => (step, is_sent),

@@ -24,7 +24,7 @@ pub struct Branch {
     pub in_step: u32,
     pub in_all: u32,
     /// Whether no message of the step leaves its node.
-    pub stays: bool,
+    pub is_intra_node: bool,
 }
 
 /// The most ranks, times ports, for which the trees of an allreduce are followed.
@@ -190,7 +190,7 @@ impl<'a> Loads<'a> {
         });
         let [in_step, in_all] =
             [in_step as f32, in_all].map(|load| (load / own as f32 * SHARES).round() as u32);
-        Branch { below: 0, step, port, hops, in_step, in_all, stays: false }
+        Branch { below: 0, step, port, hops, in_step, in_all, is_intra_node: false }
     }
 
     fn end_step(&mut self) {
@@ -248,17 +248,19 @@ impl TreesOfLanes {
             for (lane, (steps, reading)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
                 let Some(of_step) = steps.get(step) else { continue };
                 let first = [reading.edges[0].len(), reading.edges[1].len()];
-                let mut stays = true;
+                let mut is_intra_node = true;
                 for &message in &of_step.messages {
                     let branch = loads.branch((lane, step as u32), message);
                     let (from, to, _) = message;
-                    stays &= branch.hops == [0, 0];
+                    is_intra_node &= branch.hops == [0, 0];
                     if !reading.message((from, to), of_step.action, branch) {
                         return None;
                     }
                 }
                 for (edges, first) in reading.edges.iter_mut().zip(first) {
-                    edges[first..].iter_mut().for_each(|edge| edge.branch.stays = stays);
+                    edges[first..]
+                        .iter_mut()
+                        .for_each(|edge| edge.branch.is_intra_node = is_intra_node);
                 }
             }
             loads.end_step();
@@ -338,7 +340,7 @@ fn subtrees(n_ranks: usize, edges: impl Iterator<Item = Edge>, is_up: bool) -> O
     let mut root = None;
     let mut n_edges = 0;
     for Edge { near, far, branch } in edges {
-        let above = is_up.then_some((branch.step == 0, branch.hops, branch.stays));
+        let above = is_up.then_some((branch.step == 0, branch.hops, branch.is_intra_node));
         let below = number(std::mem::take(&mut branches[far.index()]), above);
         branches[near.index()].push(Branch { below, ..branch });
         root = Some(near);
