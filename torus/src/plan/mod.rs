@@ -29,7 +29,8 @@ pub use ir::split::{InvalidWeights, Part, Split};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;
 pub use ir::view::{
-    Choice, DependsOn, LineHop, LineStep, MessagesKey, ProductStep, Shift, ShiftStep, StepView,
+    DependsOn, LineHop, LineStep, MessagesKey, ProductStep, Shift, ShiftStep, StepView,
+    TargetChoice,
 };
 pub use text::TextError;
 pub use traffic::{Traffic, traffic, traffic_with_volumes};

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::conditions::{Checked, Conditions, Fault};
 use super::error::{FaultyPart, RoutingError};
-use super::loads::Ways;
+use super::loads::RouteLoads;
 use super::network::Network;
 use super::routed::{ResourceId, RoutedLane, RoutedPlan, RoutedStep, StepFacts, Transit};
 use super::trees::TreesOfLanes;
@@ -185,7 +185,7 @@ impl RoutedPlan {
         is_row: bool,
     ) -> Self {
         let mut routed = RoutedPlan::empty(flow, 1);
-        let mut ways = Ways::default();
+        let mut route_loads = RouteLoads::default();
         let lanes = || LaneId::first(flow.lanes().len()).zip(flow.lanes());
         let n_steps = lanes().map(|(_, header)| header.n_steps).max().unwrap_or(0);
         // By lane: a ring repeats one step.
@@ -194,7 +194,7 @@ impl RoutedPlan {
             for (lane, header) in lanes().filter(|(_, header)| step.index() < header.n_steps) {
                 let share = position_share(header);
                 let last = &mut last[lane.index()];
-                // The share of n and the way of each message.
+                // The share of n and the route load of each message.
                 let mut found: SmallVec<[(f64, usize); 2]> = SmallVec::new();
                 let mut is_symmetric = true;
                 match flow.view(lane, step) {
@@ -202,60 +202,77 @@ impl RoutedPlan {
                         let same = last.take().filter(|(before, _)| before.has_hops_of(&lines));
                         let of_line = match same {
                             Some((_, same)) => same,
-                            None if is_row => ways.of_row(&lines, network, &place),
-                            None => ways.of_line(&lines, network),
+                            None if is_row => route_loads.of_row(&lines, network, &place),
+                            None => route_loads.of_line(&lines, network),
                         };
                         let sent = lines.positions.iter().zip(&of_line);
                         let sent = sent.filter(|(positions, _)| **positions > 0);
-                        found
-                            .extend(sent.map(|(&positions, &way)| (positions as f64 * share, way)));
+                        found.extend(sent.map(|(&positions, &route_load)| {
+                            (positions as f64 * share, route_load)
+                        }));
                         is_symmetric = lines.is_everywhere();
                         *last = Some((lines, of_line));
                     }
                     StepView::Products(product) if !is_row => {
-                        let of_product = ways.of_product(&product, network);
+                        let of_product = route_loads.of_product(&product, network);
                         let of_message = product.positions as f64 * share;
-                        found.extend(of_product.into_iter().map(|way| (of_message, way)));
+                        found.extend(
+                            of_product.into_iter().map(|route_load| (of_message, route_load)),
+                        );
                         // On other networks the links of a message's dimensions are mixed.
-                        is_symmetric = product.is_everywhere() && network.goes_by_lines();
+                        is_symmetric = product.is_everywhere() && network.is_dimension_ordered();
                     }
-                    StepView::Shifts(shifts) if !is_row => match ways.of_shifts(&shifts, network) {
+                    StepView::Shifts(shifts) if !is_row => match route_loads
+                        .of_shifts(&shifts, network)
+                    {
                         Some(of_shifts) => {
                             let sent = shifts.shifts.iter().zip(of_shifts);
-                            found.extend(
-                                sent.map(|(shift, way)| (shift.positions as f64 * share, way)),
-                            );
+                            found.extend(sent.map(|(shift, route_load)| {
+                                (shift.positions as f64 * share, route_load)
+                            }));
                         }
                         None => {
                             let at = (lane, step);
-                            let (positions, way) = ways.of_busiest(flow, network, &place, at, None);
-                            found
-                                .extend((positions > 0).then_some((positions as f64 * share, way)));
+                            let (positions, route_load) =
+                                route_loads.of_busiest(flow, network, &place, at, None);
+                            found.extend(
+                                (positions > 0).then_some((positions as f64 * share, route_load)),
+                            );
                         }
                     },
                     other => {
                         let (at, key) = ((lane, step), other.into_key());
-                        let (positions, way) = ways.of_busiest(flow, network, &place, at, key);
+                        let (positions, route_load) =
+                            route_loads.of_busiest(flow, network, &place, at, key);
                         is_symmetric = false;
-                        found.extend((positions > 0).then_some((positions as f64 * share, way)));
+                        found.extend(
+                            (positions > 0).then_some((positions as f64 * share, route_load)),
+                        );
                     }
                 }
                 // If a rank has several messages, they meet others that differ by rank, unless all links are alike.
-                let of = |&(_, way): &(f64, usize)| &ways.all[way];
+                let of = |&(_, route_load): &(f64, usize)| &route_loads.all[route_load];
                 routed.is_exact &= is_symmetric
                     && found.iter().all(|message| of(message).is_alike)
                     && (found.len() <= 1 || found.iter().all(|message| of(message).is_uniform));
-                // Paths can be filled in when all ways are known.
-                let transit = |&(share, way): &(f64, usize)| {
-                    let hops = ways.all[way].hops;
-                    Transit { from: 0, to: 0, port: header.port, share, hops, path: way as u32..0 }
+                // Paths can be filled in when all route loads are known.
+                let transit = |&(share, route_load): &(f64, usize)| {
+                    let hops = route_loads.all[route_load].hops;
+                    Transit {
+                        from: 0,
+                        to: 0,
+                        port: header.port,
+                        share,
+                        hops,
+                        path: route_load as u32..0,
+                    }
                 };
                 let messages = found.iter().map(transit).collect();
                 routed.push(flow, lane, step, RoutedStep::new(messages, 1));
             }
-            ways.end_step();
+            route_loads.end_step();
         }
-        routed.is_exact = routed.is_exact && ways.meet_alike(&routed, network);
+        routed.is_exact = routed.is_exact && route_loads.has_equal_contention(&routed, network);
         let share = |lane: LaneId| position_share(&flow.lanes()[lane.index()]);
         if !is_row
             && !routed.is_exact
@@ -267,22 +284,23 @@ impl RoutedPlan {
             routed.trees = TreesOfLanes::of(flow, network, &place);
         }
         routed.work = work_of(flow);
-        let of_node: Vec<f32> = ways.all.iter().map(|way| way.of_node).collect();
-        let (links, n_links) = ways.into_links();
+        let of_node: Vec<f32> =
+            route_loads.all.iter().map(|route_load| route_load.of_node).collect();
+        let (links, n_links) = route_loads.into_links();
         routed.number(n_links, 1, network.per_node() > 1);
         let mut known: HashMap<(u32, PortId), Range<u32>> = HashMap::new();
         let mut lanes = std::mem::take(&mut routed.lanes);
         for lane in &mut lanes {
             for message in lane.steps.iter_mut().flat_map(|step| &mut step.messages) {
-                let way = message.path.start;
-                let path = known.entry((way, message.port)).or_insert_with(|| {
+                let route_load = message.path.start;
+                let path = known.entry((route_load, message.port)).or_insert_with(|| {
                     let start = routed.paths.len() as u32;
-                    routed.paths.extend_from_slice(&links[way as usize]);
+                    routed.paths.extend_from_slice(&links[route_load as usize]);
                     let at_ends = routed.at_ends(
                         message.hops,
                         [0, 0],
                         [message.port; 2],
-                        of_node[way as usize],
+                        of_node[route_load as usize],
                     );
                     routed.paths.extend(at_ends);
                     start..routed.paths.len() as u32

@@ -158,7 +158,7 @@ impl<'a> Costs<'a> {
     /// Posts a step's messages. Each is packed before; segments after the first are packed while others are sent.
     fn put(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
         let machine = self.machine;
-        let ns = self.meeting_ns(facts, work.new_peers);
+        let ns = self.first_contact_ns(facts, work.new_peers);
         if ns > 0.0 {
             ops.push(Op::Spend { ns, category: TimeCategory::Setup });
         }
@@ -199,7 +199,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Time to contact `peers` new peers, ns: a request and an answer, and a channel for each.
-    pub fn meeting_ns(&self, facts: &StepFacts, peers: u32) -> f64 {
+    pub fn first_contact_ns(&self, facts: &StepFacts, peers: u32) -> f64 {
         let machine = self.machine;
         if self.call == CallForm::Repeated || peers == 0 || facts.is_intra_node {
             return 0.0;
@@ -274,8 +274,9 @@ impl<'a> Costs<'a> {
             let (from, puts) = ((done / segments) as f32, segments_of as f64);
             done += puts;
             let to = (done / segments) as f32;
-            let of_step =
-                |(step, facts): (usize, &StepFacts)| self.pass_on(step, facts, [from, to], puts);
+            let of_step = |(step, facts): (usize, &StepFacts)| {
+                self.forward_piece(step, facts, [from, to], puts)
+            };
             facts.iter().enumerate().flat_map(of_step).collect::<Vec<Op>>()
         };
         let pieces = parts(segments as u64, MOST_PARTS).into_iter().map(piece).collect();
@@ -285,7 +286,13 @@ impl<'a> Costs<'a> {
     }
 
     /// A piece of some segments in a step: one is sent, and the one that arrives is combined or stored.
-    fn pass_on(&self, step: usize, facts: &StepFacts, [from, to]: [f32; 2], puts: f64) -> Vec<Op> {
+    fn forward_piece(
+        &self,
+        step: usize,
+        facts: &StepFacts,
+        [from, to]: [f32; 2],
+        puts: f64,
+    ) -> Vec<Op> {
         let (post_ns, gap_ns) = self.post(step, facts);
         let share = to - from;
         let eager = self.eager(facts);

@@ -247,7 +247,7 @@ impl Network {
     }
 
     /// Whether routes follow one dimension after the other. On Tofu the axes of all dimensions are mixed.
-    pub(super) fn goes_by_lines(&self) -> bool {
+    pub(super) fn is_dimension_ordered(&self) -> bool {
         self.fold.is_none()
     }
 

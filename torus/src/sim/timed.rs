@@ -102,7 +102,7 @@ pub enum PrepareError {
 const N_INTERFACES: u32 = 6;
 
 /// A schedule on a network: the part of a timing that depends neither on a machine's parameters nor on bytes.
-struct OnNetwork {
+struct RoutedSchedule {
     schedule: Schedule,
     flow: Expansion,
     routed: RoutedPlan,
@@ -111,7 +111,7 @@ struct OnNetwork {
 /// A timing that is ready to be played.
 #[derive(Clone)]
 pub struct Prepared {
-    case: Arc<OnNetwork>,
+    case: Arc<RoutedSchedule>,
     profile: Profile,
     n: f64,
 }
@@ -125,7 +125,7 @@ impl Prepared {
 
     /// Predicts the time on a machine, by category.
     pub fn play(&self, machine: &Machine, with_spans: bool) -> Outcome {
-        let OnNetwork { schedule, flow, routed } = &*self.case;
+        let RoutedSchedule { schedule, flow, routed } = &*self.case;
         let played = self.profile.play(schedule, flow, routed, machine, self.n, with_spans);
         played.expect("the profile was asked when it was prepared")
     }
@@ -136,7 +136,7 @@ pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
     networks: HashMap<Shape, Network>,
-    cases: HashMap<CaseKey, Arc<OnNetwork>>,
+    cases: HashMap<CaseKey, Arc<RoutedSchedule>>,
 }
 
 /// The key of a case.
@@ -179,7 +179,11 @@ impl Preparation {
         Ok(Prepared { case, profile, n })
     }
 
-    fn case(&mut self, key: CaseKey, profile: Profile) -> Result<Arc<OnNetwork>, PrepareError> {
+    fn case(
+        &mut self,
+        key: CaseKey,
+        profile: Profile,
+    ) -> Result<Arc<RoutedSchedule>, PrepareError> {
         if let Some(case) = self.cases.get(&key) {
             return Ok(Arc::clone(case));
         }
@@ -187,13 +191,13 @@ impl Preparation {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Network::new(self.kind, &key.shape, self.fold)?),
         };
-        let case = Arc::new(OnNetwork::new(&key, profile, network)?);
+        let case = Arc::new(RoutedSchedule::new(&key, profile, network)?);
         self.cases.insert(key, Arc::clone(&case));
         Ok(case)
     }
 }
 
-impl OnNetwork {
+impl RoutedSchedule {
     fn new(key: &CaseKey, profile: Profile, network: &Network) -> Result<Self, PrepareError> {
         let CaseKey { api, collective, ref algorithm, ref shape, ports, is_by_rank } = *key;
         let torus = match is_by_rank {
@@ -223,7 +227,7 @@ impl OnNetwork {
             true => RoutedPlan::of_row(&flow, network, place),
             false => RoutedPlan::of_one(&flow, network, place),
         };
-        Ok(OnNetwork { schedule, flow, routed })
+        Ok(RoutedSchedule { schedule, flow, routed })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::pieces::Next;
-use super::state::{Blocked, EPSILON, Passing, Player, Thread, Time};
+use super::state::{Blocked, EPSILON, Forwarding, Player, Thread, Time};
 use crate::sim::outcome::{Span, SpanKind, TimeCategory};
 use crate::sim::script::{Op, Threads};
 
@@ -168,8 +168,8 @@ impl Player<'_> {
         step: Option<usize>,
     ) {
         let thread = &mut self.threads[id as usize];
-        match &mut thread.passing {
-            Some(Passing { next, at }) => next[at.take().expect("it has begun")] += 1,
+        match &mut thread.forwarding {
+            Some(Forwarding { next, at }) => next[at.take().expect("it has begun")] += 1,
             None => thread.next += 1,
         }
         self.spend_time(id, at, times, step);

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::state::{Blocked, Passing, Player, Time};
+use super::state::{Blocked, Forwarding, Player, Time};
 use crate::sim::routed::RoutedStep;
 use crate::sim::script::Op;
 
@@ -35,17 +35,17 @@ impl Player<'_> {
             _ => unreachable!("pieces are put, received, combined and copied"),
         };
         self.threads[id as usize].blocked = Blocked::No;
-        let known = self.threads[id as usize].passing.take();
-        let mut passing =
-            known.unwrap_or_else(|| Passing { next: vec![0; pieces.len()], at: None });
-        if let Some(at) = passing.at {
-            let op = pieces[at][passing.next[at] as usize];
-            self.threads[id as usize].passing = Some(passing);
+        let known = self.threads[id as usize].forwarding.take();
+        let mut forwarding =
+            known.unwrap_or_else(|| Forwarding { next: vec![0; pieces.len()], at: None });
+        if let Some(at) = forwarding.at {
+            let op = pieces[at][forwarding.next[at] as usize];
+            self.threads[id as usize].forwarding = Some(forwarding);
             return Next::Op(op);
         }
         let mut best: Option<((bool, usize, usize), Op)> = None;
         let (mut earliest, mut is_done) = (f64::INFINITY, true);
-        for (piece, (ops, next)) in pieces.iter().zip(&mut passing.next).enumerate() {
+        for (piece, (ops, next)) in pieces.iter().zip(&mut forwarding.next).enumerate() {
             // A rank skips operations for which it has no messages.
             let has_none = |op: &&Op| {
                 let (step, is_sent) = of(op);
@@ -73,10 +73,10 @@ impl Player<'_> {
             return Next::Nothing;
         }
         let found = best.map(|((_, _, piece), op)| {
-            passing.at = Some(piece);
+            forwarding.at = Some(piece);
             op
         });
-        self.threads[id as usize].passing = Some(passing);
+        self.threads[id as usize].forwarding = Some(forwarding);
         match found {
             Some(op) => Next::Op(op),
             None => {

@@ -95,12 +95,12 @@ pub struct Thread {
     pub blocked: Blocked,
     pub breakdown: TimeBreakdown,
     /// The pieces that pass through, if the thread is at them.
-    pub passing: Option<Passing>,
+    pub forwarding: Option<Forwarding>,
 }
 
 /// Pieces that pass through a rank.
 #[derive(Clone, Debug)]
-pub struct Passing {
+pub struct Forwarding {
     /// By piece, the index of its next operation.
     pub next: Vec<u32>,
     /// The piece whose operation has begun.
@@ -178,8 +178,9 @@ impl<'a> Player<'a> {
         let mut breakdown = TimeBreakdown::default();
         script.setup.iter().for_each(|&(category, ns)| breakdown.add(category, ns));
         let start = breakdown.total();
-        let (blocked, passing) = (Blocked::No, None);
-        let thread = Thread { at: start, next: 0, has_posted: false, blocked, breakdown, passing };
+        let (blocked, forwarding) = (Blocked::No, None);
+        let thread =
+            Thread { at: start, next: 0, has_posted: false, blocked, breakdown, forwarding };
         let lock = |op: &Op| match op {
             Op::Serial { lock, .. } => lock + 1,
             _ => 0,

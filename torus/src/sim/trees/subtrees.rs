@@ -201,7 +201,7 @@ impl<'a> Loads<'a> {
 }
 
 /// The state of a lane while its steps are read.
-struct Reading {
+struct TreeBuilder {
     edges: [Vec<Edge>; 2],
     /// By rank, 1 + the step of the last message to it, and 1 + the step of its message towards the root.
     received: Vec<u32>,
@@ -232,32 +232,32 @@ impl TreesOfLanes {
             return None;
         }
         let messages = Messages::of(flow, network, place);
-        let new = || Reading {
+        let new = || TreeBuilder {
             edges: [Vec::new(), Vec::new()],
             received: vec![0; n_ranks],
             sent: vec![0; n_ranks],
             root: None,
         };
-        let mut lanes: Vec<Reading> = headers.iter().map(|_| new()).collect();
+        let mut lanes: Vec<TreeBuilder> = headers.iter().map(|_| new()).collect();
         let mut loads = Loads::new(&messages);
         let n_steps = headers.iter().map(|header| header.n_steps).max().unwrap_or(0);
         for step in 0..n_steps {
             for (lane, steps) in messages.lanes.iter().enumerate() {
                 steps.get(step).into_iter().for_each(|of_step| loads.count(lane, of_step));
             }
-            for (lane, (steps, reading)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
+            for (lane, (steps, builder)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
                 let Some(of_step) = steps.get(step) else { continue };
-                let first = [reading.edges[0].len(), reading.edges[1].len()];
+                let first = [builder.edges[0].len(), builder.edges[1].len()];
                 let mut is_intra_node = true;
                 for &message in &of_step.messages {
                     let branch = loads.branch((lane, step as u32), message);
                     let (from, to, _) = message;
                     is_intra_node &= branch.hops == [0, 0];
-                    if !reading.message((from, to), of_step.action, branch) {
+                    if !builder.message((from, to), of_step.action, branch) {
                         return None;
                     }
                 }
-                for (edges, first) in reading.edges.iter_mut().zip(first) {
+                for (edges, first) in builder.edges.iter_mut().zip(first) {
                     edges[first..]
                         .iter_mut()
                         .for_each(|edge| edge.branch.is_intra_node = is_intra_node);
@@ -266,12 +266,12 @@ impl TreesOfLanes {
             loads.end_step();
         }
         let busiest = loads.n_all.iter().copied().max().unwrap_or(0);
-        let lanes = lanes.into_iter().map(Reading::trees).collect::<Option<_>>()?;
+        let lanes = lanes.into_iter().map(TreeBuilder::trees).collect::<Option<_>>()?;
         Some(TreesOfLanes { lanes, busiest })
     }
 }
 
-impl Reading {
+impl TreeBuilder {
     /// Records a message; false if it does not belong to a tree.
     fn message(&mut self, (from, to): (Rank, Rank), action: Action, branch: Branch) -> bool {
         let now = branch.step + 1;

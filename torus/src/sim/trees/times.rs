@@ -13,7 +13,7 @@ use crate::sim::speeds::Speeds;
 use crate::sim::work::StepWork;
 
 /// What the slowest path through a tree spends time on, in order: (category, ns, step).
-type Trail = Vec<(TimeCategory, f64, Option<u32>)>;
+type CriticalPath = Vec<(TimeCategory, f64, Option<u32>)>;
 
 /// Predicts a call whose lanes are all trees.
 pub fn play(
@@ -31,15 +31,15 @@ pub fn play(
         let speeds = machine.speeds();
         let tree = Tree::new(Costs::of(flow, routed, of_call, lane), speeds, share);
         let start = before + wake;
-        let mut trail =
+        let mut path =
             vec![(TimeCategory::Setup, before, None), (TimeCategory::Threads, wake, None)];
-        trail.extend(tree.slowest(trees, start));
+        path.extend(tree.slowest(trees, start));
         let closing = routed.work()[lane.index()].closing.copies(of_call.1);
-        trail.push((TimeCategory::Copy, tree.costs.copy_time(closing), None));
-        trail
+        path.push((TimeCategory::Copy, tree.costs.copy_time(closing), None));
+        path
     });
-    let mut lanes: Vec<Trail> = lanes.collect();
-    let ns = |trail: &Trail| trail.iter().map(|(_, ns, _)| ns).sum::<f64>();
+    let mut lanes: Vec<CriticalPath> = lanes.collect();
+    let ns = |path: &CriticalPath| path.iter().map(|(_, ns, _)| ns).sum::<f64>();
     // The busiest link needs the time for all that it carries, whenever the messages come.
     let share = routed.whole().first().copied().flatten().unwrap_or(0.0);
     let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
@@ -57,8 +57,8 @@ pub fn play(
 }
 
 /// The spans of the ports on the slowest path of each lane, as if they were one port.
-fn spans(lanes: &[Trail]) -> Vec<Span> {
-    let of_lane = |(lane, trail): (u32, &Trail)| {
+fn spans(lanes: &[CriticalPath]) -> Vec<Span> {
+    let of_lane = |(lane, path): (u32, &CriticalPath)| {
         let mut at = 0.0;
         let span = |&(category, ns, step): &(TimeCategory, f64, Option<u32>)| {
             let (start_ns, end_ns) = (at, at + ns);
@@ -71,7 +71,7 @@ fn spans(lanes: &[Trail]) -> Vec<Span> {
             };
             (ns > 0.0).then_some(Span { rank: 0, lane, step, kind, start_ns, end_ns })
         };
-        trail.iter().filter_map(span).collect::<Vec<_>>()
+        path.iter().filter_map(span).collect::<Vec<_>>()
     };
     (0..).zip(lanes).flat_map(of_lane).collect()
 }
@@ -163,7 +163,7 @@ impl<'a> Tree<'a> {
     fn sent(&self, action: Action, step: u32, is_intra_node: bool, n: usize) -> Sent {
         let facts = self.facts(action, is_intra_node);
         let (post_ns, _) = self.costs.post(step as usize, &facts);
-        let first_ns = self.costs.meeting_ns(&facts, n as u32);
+        let first_ns = self.costs.first_contact_ns(&facts, n as u32);
         Sent { n, post_ns, copy_ns: self.eager_ns(&facts), first_ns }
     }
 
@@ -192,8 +192,8 @@ impl<'a> Tree<'a> {
     }
 
     /// The slowest path through a lane's trees, from a time on.
-    fn slowest(&self, trees: &LaneTrees, start: f64) -> Trail {
-        let mut trail = Trail::new();
+    fn slowest(&self, trees: &LaneTrees, start: f64) -> CriticalPath {
+        let mut path = CriticalPath::new();
         let up = trees.up.as_ref().map(|all| (all, self.up(all, start)));
         let received = match &up {
             Some((all, ready)) => self.received(&all[all.len() - 1], ready),
@@ -201,8 +201,8 @@ impl<'a> Tree<'a> {
         };
         let Some(down) = &trees.down else {
             let (_, end) = drive(&received, &[], start, self.pieces);
-            up.iter().for_each(|(all, ready)| self.climb(all, ready, [start, end], &mut trail));
-            return trail;
+            up.iter().for_each(|(all, ready)| self.trace_up(all, ready, [start, end], &mut path));
+            return path;
         };
         let first = down[down.len() - 1].branches[0];
         let ready = self.ready(Action::Copy, first.step == 0, first.is_intra_node, first.hops);
@@ -211,11 +211,11 @@ impl<'a> Tree<'a> {
             Some((all, ready)) => {
                 let received = self.received(&all[all.len() - 1], ready);
                 let (_, had) = drive(&received, &[], start, self.pieces);
-                self.climb(all, ready, [start, had], &mut trail);
+                self.trace_up(all, ready, [start, had], &mut path);
                 had
             }
             None => {
-                trail.push((TimeCategory::Latency, ready, Some(0)));
+                path.push((TimeCategory::Latency, ready, Some(0)));
                 start + ready
             }
         };
@@ -225,12 +225,12 @@ impl<'a> Tree<'a> {
             let before = if number > 0 { poll } else { 0.0 };
             let software = [before + sent.post_ns, copy + sent.copy_ns];
             let ns = stop.arrival - at;
-            self.explain(&stop.branch, stop.n_sharing, software, Action::Copy, ns, &mut trail);
+            self.add_breakdown(&stop.branch, stop.n_sharing, software, Action::Copy, ns, &mut path);
             at = stop.arrival;
         }
         let last = stops.last().map(|stop| stop.branch.step);
-        trail.push((TimeCategory::Software, end - at, last));
-        trail
+        path.push((TimeCategory::Software, end - at, last));
+        path
     }
 
     /// Towards the root: when each subtree posts each piece, ns.
@@ -289,7 +289,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Follows the last piece towards the root between two times, from the rank below whose piece arrives last.
-    fn climb(&self, all: &Subtrees, ready: &[Vec<f64>], [start, end]: [f64; 2], trail: &mut Trail) {
+    fn trace_up(
+        &self,
+        all: &Subtrees,
+        ready: &[Vec<f64>],
+        [start, end]: [f64; 2],
+        path: &mut CriticalPath,
+    ) {
         let (mut at, mut until) = (&all[all.len() - 1], end);
         let mut hops = Vec::new();
         loop {
@@ -301,13 +307,13 @@ impl<'a> Tree<'a> {
             hops.push((branch, n_sharing(&at.branches, branch), until - begins));
             (at, until) = (&all[branch.below as usize], begins);
         }
-        trail.push((TimeCategory::Software, until - start, Some(0)));
+        path.push((TimeCategory::Software, until - start, Some(0)));
         for (number, (branch, n_sharing, ns)) in hops.into_iter().rev().enumerate() {
             let [poll, fold] = self.received_ns(Action::Reduce, branch, 1);
             let sent = self.sent(Action::Reduce, branch.step, branch.is_intra_node, 1);
             let post = if number > 0 { sent.post_ns } else { 0.0 };
             let software = [poll + post, fold];
-            self.explain(branch, n_sharing, software, Action::Reduce, ns, trail);
+            self.add_breakdown(branch, n_sharing, software, Action::Reduce, ns, path);
         }
     }
 
@@ -319,12 +325,12 @@ impl<'a> Tree<'a> {
         [start, from_root]: [f64; 2],
     ) -> (Vec<Stop>, f64) {
         let (mut slowest, mut end) = (Vec::new(), f64::NEG_INFINITY);
-        let mut way: Vec<Stop> = Vec::new();
+        let mut path: Vec<Stop> = Vec::new();
         let root = (all.len() - 1, received, from_root, 0, None);
         let mut open = vec![root];
         while let Some((at, received, from, depth, stop)) = open.pop() {
-            way.truncate(depth);
-            way.extend(stop);
+            path.truncate(depth);
+            path.extend(stop);
             let branches = &all[at].branches;
             let by_step = by_step(branches);
             let sent: Vec<Sent> = by_step
@@ -335,9 +341,9 @@ impl<'a> Tree<'a> {
                 .collect();
             let (posts, done) = drive(&received, &sent, from, self.pieces);
             if done > end {
-                (slowest, end) = (way.clone(), done);
+                (slowest, end) = (path.clone(), done);
             }
-            let arrivals = self.leave(&by_step, branches, &posts);
+            let arrivals = self.arrivals_of_posts(&by_step, branches, &posts);
             for (number, (branch, arrivals)) in branches.iter().zip(arrivals).enumerate() {
                 // Of several equal branches the last is served last.
                 let is_alike = |other: &Branch| Branch { step: branch.step, ..*other } == *branch;
@@ -349,14 +355,14 @@ impl<'a> Tree<'a> {
                 let stop = Stop { branch: *branch, n_sharing, arrival };
                 let ns = self.received_ns(Action::Copy, branch, 1).iter().sum();
                 let received = vec![Received { arrivals, ns }];
-                open.push((branch.below as usize, received, start, way.len(), Some(stop)));
+                open.push((branch.below as usize, received, start, path.len(), Some(stop)));
             }
         }
         (slowest, end)
     }
 
     /// When posted pieces arrive, by branch, ns: an interface sends one piece after the other.
-    fn leave(
+    fn arrivals_of_posts(
         &self,
         by_step: &[(usize, &[Branch])],
         all: &[Branch],
@@ -376,14 +382,14 @@ impl<'a> Tree<'a> {
     }
 
     /// Adds the parts of the time that a last piece takes from one rank to the next.
-    fn explain(
+    fn add_breakdown(
         &self,
         branch: &Branch,
         n_sharing: usize,
         [software, handled]: [f64; 2],
         action: Action,
         ns: f64,
-        trail: &mut Trail,
+        path: &mut CriticalPath,
     ) {
         let step = Some(branch.step);
         let mut left = ns;
@@ -399,7 +405,7 @@ impl<'a> Tree<'a> {
         let shared = (self.wire(branch) / alone).max(n_sharing as f64).max(1.0);
         let handling =
             if action == Action::Reduce { TimeCategory::Fold } else { TimeCategory::Copy };
-        trail.extend([
+        path.extend([
             (TimeCategory::Software, software, step),
             (TimeCategory::Wire, left / shared, step),
             (TimeCategory::Congestion, left - left / shared, step),
