@@ -299,7 +299,8 @@ fn scripts_take_what_they_say() {
     };
     let found = play(&all, &script, &machine.speeds(), 1000.0, true);
     // 50 to enter; 5 + 100 + 5 until both are ready; 10 to post; 20 to send, as each has half of the link;
-    // 100 on the way; 50 to fold, twice, and 3 to wake up for the second; that all has left is seen by then; 7 for each of two copies.
+    // 100 on the way; 50 to fold, twice, and 3 to wake up for the second; that all has left is seen by then; 7 for each
+    // of two copies.
     assert_eq!(found.ns.round(), 50.0 + 110.0 + 10.0 + 20.0 + 100.0 + 103.0 + 14.0);
     assert_eq!(found.breakdown.of(TimeCategory::Fold), 50.0);
     assert_eq!(found.breakdown.of(TimeCategory::Lock).round(), 53.0 + 7.0);
@@ -329,9 +330,9 @@ fn is_symmetric(flow: &Expansion) -> bool {
 }
 
 /// The fast player and the exact one on every symmetric schedule of the registry, up to 216 ranks. On rings of
-/// links they agree. On other networks classes of ranks are not followed: on Tofu the coordinates of a dimension lie along two axes, and those of a mesh of
-/// boards at different places of a board: messages that are alike in the plan meet different others. Where the
-/// fast player says that it is exact, it is; elsewhere it is this far off at most.
+/// links they agree. On other networks classes of ranks are not followed: on Tofu the coordinates of a dimension lie
+/// along two axes, and those of a mesh of boards at different places of a board: messages that are alike in the plan
+/// meet different others. Where the fast player says that it is exact, it is; elsewhere it is this far off at most.
 #[test]
 fn symmetric_schedules_take_as_long_on_both_players() {
     for (name, text, most_off) in [

@@ -46,9 +46,9 @@ impl Tree {
     }
 }
 
-/// Edge-disjoint trees and cycles, and trees on one port in which what ranks send does not meet: both players agree. Others
-/// are nearer than a bound; there, messages of several ports and steps share links, and the fast player
-/// counts how many they are, not when.
+/// Edge-disjoint trees and cycles, and trees on one port in which what ranks send does not meet: both players agree.
+/// Others are nearer than a bound; there, messages of several ports and steps share links, and the fast player counts
+/// how many they are, not when.
 #[test]
 fn trees_take_as_long_on_both_players() {
     let mut n_cases = [0, 0];

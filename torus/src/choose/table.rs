@@ -141,14 +141,14 @@ pub struct DecisionTable {
     wire: Wire,
     classes: Vec<ShapeClass>,
     rules: Vec<Rule>,
-    otherwise: Option<Otherwise>,
+    otherwise: Option<FallbackTable>,
     stage_bytes: Option<u64>,
     model: Option<Model>,
 }
 
 /// Another table, for calls that no rule is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Otherwise {
+pub struct FallbackTable {
     /// The table for collectives without a rule.
     pub table: Arc<DecisionTable>,
     /// Whether the table is also for shapes and ports that no rule of the collective is for. Else the nearest rule
@@ -173,7 +173,7 @@ impl DecisionTable {
         wire: Wire,
         classes: Vec<ShapeClass>,
         rules: Vec<Rule>,
-        otherwise: Option<Otherwise>,
+        otherwise: Option<FallbackTable>,
     ) -> Result<Self, TableError> {
         assert!(rules.iter().all(|rule| rule.class < classes.len()), "a class of the table");
         let (stage_bytes, model) = (None, None);
@@ -281,8 +281,8 @@ impl DecisionTable {
             }
         }
         let (distance, rule) = match (nearest, &self.otherwise) {
-            (None, Some(Otherwise { table, .. }))
-            | (Some((1.., _)), Some(Otherwise { table, is_for_others: true })) => {
+            (None, Some(FallbackTable { table, .. }))
+            | (Some((1.., _)), Some(FallbackTable { table, is_for_others: true })) => {
                 return table.find(query);
             }
             (nearest, _) => nearest.expect("a rule for every collective"),

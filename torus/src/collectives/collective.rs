@@ -169,8 +169,8 @@ impl Collective {
         let from_one = self.gives(other, root, n_ranks) == Share::Nothing;
         let to_one = self.gets(other, root, n_ranks) == Share::Nothing;
         let spreading = if to_one { 0 } else { ceil_log(n_ranks, sends + 1) };
-        let hearing = if from_one { 0 } else { ceil_log(n_ranks, recvs + 1) };
-        spreading.max(hearing)
+        let gathering = if from_one { 0 } else { ceil_log(n_ranks, recvs + 1) };
+        spreading.max(gathering)
     }
 }
 

@@ -63,7 +63,7 @@ struct TreeLine {
 
 impl TreeLine {
     /// The direction from the parent to coordinate `x` in tree `way` of this line; the root has a parent, too.
-    fn reach(&self, way: usize, x: u32) -> Direction {
+    fn direction_from_parent(&self, way: usize, x: u32) -> Direction {
         let is_up = match self.link {
             AxisLink::Mesh if x == self.root => self.root + 1 == self.size,
             AxisLink::Mesh => x > self.root,
@@ -167,7 +167,7 @@ impl Trees {
             let y = at[line.dim];
             for (way, tree) in line.trees.iter().enumerate() {
                 if let Some(tree) = *tree {
-                    moves[tree] = (line.dim, line.reach(way, y));
+                    moves[tree] = (line.dim, line.direction_from_parent(way, y));
                 }
             }
             if y == line.root {
@@ -179,7 +179,7 @@ impl Trees {
                 let j = line.first(y);
                 let nearest_j = || line.trees[line.nearest(y)];
                 let nearest_i = || {
-                    let nearer = (before.dim, before.reach(before.nearest(x), x));
+                    let nearer = (before.dim, before.direction_from_parent(before.nearest(x), x));
                     moves.iter().position(|&known| known == nearer)
                 };
                 let pair = match (i, j) {
@@ -207,14 +207,14 @@ impl Trees {
             return None;
         }
         let Some(slots) = self.shape.node_dim() else {
-            return Some(self.shape.vertex(self.above(tree, at)));
+            return Some(self.shape.vertex(self.parent_coord(tree, at)));
         };
         let representative = self.node_representative(tree, at);
         let parent = if at != representative || self.is_roots_node(at) {
             representative
         } else {
-            let above = self.above(tree, at);
-            above.with(slots, self.node_representative(tree, above)[slots])
+            let parent_coord = self.parent_coord(tree, at);
+            parent_coord.with(slots, self.node_representative(tree, parent_coord)[slots])
         };
         Some(self.shape.vertex(parent))
     }
@@ -230,7 +230,7 @@ impl Trees {
     }
 
     /// The neighbour of a place from which a tree reaches it.
-    fn above(&self, tree: usize, at: Coord) -> Coord {
+    fn parent_coord(&self, tree: usize, at: Coord) -> Coord {
         if let Some(cycles) = &self.cycles {
             return self.around(cycles, tree, at, false);
         }
@@ -286,7 +286,7 @@ impl Trees {
                 let next = self.around(cycles, tree, at, true);
                 (!self.is_roots_node(next)).then(|| visit(next));
             }
-            None => self.below(tree, at).for_each(visit),
+            None => self.child_coords(tree, at).for_each(visit),
         }
         if let Some(slots) = self.shape.node_dim() {
             let others = (0..self.shape.size(slots)).filter(|&slot| slot != at[slots]);
@@ -296,7 +296,7 @@ impl Trees {
     }
 
     /// The neighbours of a place that a tree along lines reaches from it.
-    fn below(&self, tree: usize, at: Coord) -> impl Iterator<Item = Coord> + '_ {
+    fn child_coords(&self, tree: usize, at: Coord) -> impl Iterator<Item = Coord> + '_ {
         let neighbour = move |line: &TreeLine, direction| {
             let child = at.with(line.dim, line.step(at[line.dim], direction)?);
             let is_below =

@@ -17,14 +17,14 @@ pub use derive::schedule::{
 pub use derive::walk::Interleave;
 pub(crate) use derive::walk::{GlobalStep, interleaved};
 pub use exchange::{ExchangeRecipe, ExchangeStages};
-pub use ir::defect::{Defect, Invalid};
+pub use ir::defect::{Defect, LocatedDefect};
 pub use ir::flow::{Flow, LaneHeader, Message, Visit, for_each_message};
 pub use ir::grid::{Grid, NodeGroups};
 pub use ir::layout;
 pub use ir::listed::{InconsistentPlans, Listed};
 pub use ir::members::Tile;
 pub use ir::runs::{Run, Runs, n_positions};
-pub use ir::space::{BlockOrder, Displaced, Listing, Space};
+pub use ir::space::{BlockOrder, BlockPermutation, Displaced, Space};
 pub use ir::split::{InvalidWeights, Part, Split};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;

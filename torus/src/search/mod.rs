@@ -12,12 +12,12 @@
 //! # Branch and bound
 //!
 //! The search is best first (Land and Doig 1960; Hart, Nilsson and Raphael 1968 for the order). A node of the tree is
-//! a template (a schedule without patterns) with patterns for the first dimensions. A node is pruned if its bound is not
-//! below the best known time: sums over the dimensions for a partial choice, the chain of a lane's steps for a whole
-//! schedule (`bound`). The order follows an analytic cost of each dimension, times the ratio of predicted to
+//! a template (a schedule without patterns) with patterns for the first dimensions. A node is pruned if its bound is
+//! not below the best known time: sums over the dimensions for a partial choice, the chain of a lane's steps for a
+//! whole schedule (`bound`). The order follows an analytic cost of each dimension, times the ratio of predicted to
 //! estimated time for schedules of the same template. The cost of a schedule is the prediction of the network model's
-//! fast simulation ([`Candidate::cost`]). If one rank does not stand exactly for all, and there are too many messages to
-//! follow all ranks, only the registry's own rows count for trees and rooted collectives.
+//! fast simulation ([`Candidate::cost`]). If one rank does not stand exactly for all, and there are too many messages
+//! to follow all ranks, only the registry's own rows count for trees and rooted collectives.
 //!
 //! The search has no clock. [`Search::next`] returns one schedule after the other, and [`Search::learn`] records
 //! their costs, so the caller may stop at any time, or predict several schedules at once. [`best_of`] stops after a

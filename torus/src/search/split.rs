@@ -14,12 +14,12 @@ use crate::sim::{CallForm, Machine, Network, Profile};
 const ROUNDS: usize = 4;
 /// The least gain of unequal parts (time with equal parts over time with unequal ones), and the least ratio of the last
 /// lane's end to the first's for which unequal parts are tried.
-const WORTH: f64 = 1.01;
+const MIN_GAIN: f64 = 1.01;
 /// The approximate sum of the parts' weights; smaller for whole blocks, which are dealt in turns.
 const UNITS: f64 = 1000.0;
 const TURNS: f64 = 48.0;
 /// The smallest part, as a multiple of an equal part.
-const LEAST: f64 = 0.05;
+const MIN_PART: f64 = 0.05;
 
 /// Returns variants of a schedule with unequal parts of lanes. Each follows from the prediction of the one before, so
 /// that lanes end closer together; none if they end at once anyway. A variant may be slower than equal parts: see
@@ -54,7 +54,7 @@ pub fn splits<'a>(
             let prediction = predict(&found.schedule, f64::INFINITY);
             let once = ends(&found.schedule, &prediction, 1.0);
             let of = |least: fn(f64, f64) -> f64| once.iter().copied().reduce(least).unwrap_or(0.0);
-            if of(f64::max) < WORTH * of(f64::min) {
+            if of(f64::max) < MIN_GAIN * of(f64::min) {
                 return None;
             }
             let twice = ends(&found.schedule, &prediction, 2.0);
@@ -65,7 +65,7 @@ pub fn splits<'a>(
             lanes = Some(once.into_iter().zip(twice).map(lane).collect::<Vec<_>>());
         }
         let lanes = lanes.as_mut()?;
-        let shares = at_once(lanes, LEAST / f64::from(parts))?;
+        let shares = at_once(lanes, MIN_PART / f64::from(parts))?;
         let weights: Vec<u32> =
             shares.into_iter().map(|share| (share * units).round().max(1.0) as u32).collect();
         let split = Split::new(&weights).ok().filter(|split| !known.contains(split))?;
@@ -89,7 +89,7 @@ pub fn splits<'a>(
 /// equal parts, and as exact.
 pub fn better(splits: impl IntoIterator<Item = Best>, best: &Best) -> Option<Best> {
     let counts = |split: &Best| {
-        (split.cost.is_exact || !best.cost.is_exact) && WORTH * split.cost.ns < best.cost.ns
+        (split.cost.is_exact || !best.cost.is_exact) && MIN_GAIN * split.cost.ns < best.cost.ns
     };
     splits.into_iter().filter(counts).min_by(|a, b| a.cost.ns.total_cmp(&b.cost.ns))
 }

@@ -11,7 +11,8 @@ use crate::names::{LaneId, Rank, StepId};
 use crate::plan::{Flow, LineStep, MessagesKey};
 
 impl<'a> RouteLoads<'a> {
-    /// The route loads of messages between ranks in a row, by target: the load of the most loaded link of the whole network.
+    /// The route loads of messages between ranks in a row, by target: the load of the most loaded link of the whole
+    /// network.
     pub(super) fn of_row(
         &mut self,
         step: &LineStep<'a>,
@@ -37,8 +38,8 @@ impl<'a> RouteLoads<'a> {
         (0..step.positions.len()).map(of_target).collect()
     }
 
-    /// Returns the most positions that a rank sends in a step, and a route load with the load of the most loaded link as a
-    /// multiple of these positions. Steps with the same key have the same messages.
+    /// Returns the most positions that a rank sends in a step, and a route load with the load of the most loaded link
+    /// as a multiple of these positions. Steps with the same key have the same messages.
     pub(super) fn of_busiest(
         &mut self,
         flow: &dyn Flow,

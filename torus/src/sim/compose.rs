@@ -1,11 +1,11 @@
-//! Routes plans: of all ranks, or of one rank that stands for all.
+//! Routed plans: of all ranks, or of one rank that stands for all.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::conditions::{Checked, Conditions, Fault};
+use super::conditions::{CheckedConditions, Conditions, Fault};
 use super::error::{FaultyPart, RoutingError};
 use super::loads::RouteLoads;
 use super::network::Network;
@@ -50,7 +50,7 @@ impl RoutedPlan {
         let n_agents = flow.n_ranks();
         let places: Vec<Vertex> = Rank::first(n_agents).map(place).collect();
         let mut routed = RoutedPlan::empty(flow, n_agents);
-        let checked = Checked::new(conditions, flow, network, routed.n_ports)?;
+        let checked = CheckedConditions::new(conditions, flow, network, routed.n_ports)?;
         let n_nodes = (n_agents / network.per_node()) as usize;
         // A slow interface is also slow for messages that it sends.
         let has_outs = network.per_node() > 1 || !conditions.faults.is_empty();
@@ -107,7 +107,7 @@ impl RoutedPlan {
     /// The resources that a message uses, and its numbers of links.
     fn path(
         &mut self,
-        checked: &Checked<'_>,
+        checked: &CheckedConditions<'_>,
         network: &Network,
         places: &[Vertex],
         [from, to]: [Rank; 2],
@@ -151,7 +151,7 @@ impl RoutedPlan {
     /// Records the ranks whose messages use other ports than those of their lanes.
     fn detour(
         &mut self,
-        checked: &Checked<'_>,
+        checked: &CheckedConditions<'_>,
         node: impl Fn(Rank) -> u32,
     ) -> Result<(), RoutingError> {
         for rank in Rank::first(self.n_agents) {
@@ -185,7 +185,7 @@ impl RoutedPlan {
         is_row: bool,
     ) -> Self {
         let mut routed = RoutedPlan::empty(flow, 1);
-        let mut route_loads = RouteLoads::default();
+        let mut loads = RouteLoads::default();
         let lanes = || LaneId::first(flow.lanes().len()).zip(flow.lanes());
         let n_steps = lanes().map(|(_, header)| header.n_steps).max().unwrap_or(0);
         // By lane: a ring repeats one step.
@@ -202,77 +202,67 @@ impl RoutedPlan {
                         let same = last.take().filter(|(before, _)| before.has_hops_of(&lines));
                         let of_line = match same {
                             Some((_, same)) => same,
-                            None if is_row => route_loads.of_row(&lines, network, &place),
-                            None => route_loads.of_line(&lines, network),
+                            None if is_row => loads.of_row(&lines, network, &place),
+                            None => loads.of_line(&lines, network),
                         };
                         let sent = lines.positions.iter().zip(&of_line);
                         let sent = sent.filter(|(positions, _)| **positions > 0);
-                        found.extend(sent.map(|(&positions, &route_load)| {
-                            (positions as f64 * share, route_load)
-                        }));
+                        found.extend(
+                            sent.map(|(&positions, &load)| (positions as f64 * share, load)),
+                        );
                         is_symmetric = lines.is_everywhere();
                         *last = Some((lines, of_line));
                     }
                     StepView::Products(product) if !is_row => {
-                        let of_product = route_loads.of_product(&product, network);
+                        let of_product = loads.of_product(&product, network);
                         let of_message = product.positions as f64 * share;
-                        found.extend(
-                            of_product.into_iter().map(|route_load| (of_message, route_load)),
-                        );
+                        found.extend(of_product.into_iter().map(|load| (of_message, load)));
                         // On other networks the links of a message's dimensions are mixed.
                         is_symmetric = product.is_everywhere() && network.is_dimension_ordered();
                     }
-                    StepView::Shifts(shifts) if !is_row => match route_loads
-                        .of_shifts(&shifts, network)
-                    {
-                        Some(of_shifts) => {
-                            let sent = shifts.shifts.iter().zip(of_shifts);
-                            found.extend(sent.map(|(shift, route_load)| {
-                                (shift.positions as f64 * share, route_load)
-                            }));
+                    StepView::Shifts(shifts) if !is_row => {
+                        match loads.of_shifts(&shifts, network) {
+                            Some(of_shifts) => {
+                                let sent = shifts.shifts.iter().zip(of_shifts);
+                                found.extend(
+                                    sent.map(|(shift, load)| {
+                                        (shift.positions as f64 * share, load)
+                                    }),
+                                );
+                            }
+                            None => {
+                                let at = (lane, step);
+                                let (positions, load) =
+                                    loads.of_busiest(flow, network, &place, at, None);
+                                found.extend(
+                                    (positions > 0).then_some((positions as f64 * share, load)),
+                                );
+                            }
                         }
-                        None => {
-                            let at = (lane, step);
-                            let (positions, route_load) =
-                                route_loads.of_busiest(flow, network, &place, at, None);
-                            found.extend(
-                                (positions > 0).then_some((positions as f64 * share, route_load)),
-                            );
-                        }
-                    },
+                    }
                     other => {
                         let (at, key) = ((lane, step), other.into_key());
-                        let (positions, route_load) =
-                            route_loads.of_busiest(flow, network, &place, at, key);
+                        let (positions, load) = loads.of_busiest(flow, network, &place, at, key);
                         is_symmetric = false;
-                        found.extend(
-                            (positions > 0).then_some((positions as f64 * share, route_load)),
-                        );
+                        found.extend((positions > 0).then_some((positions as f64 * share, load)));
                     }
                 }
                 // If a rank has several messages, they meet others that differ by rank, unless all links are alike.
-                let of = |&(_, route_load): &(f64, usize)| &route_loads.all[route_load];
+                let of = |&(_, load): &(f64, usize)| &loads.all[load];
                 routed.is_exact &= is_symmetric
                     && found.iter().all(|message| of(message).is_alike)
                     && (found.len() <= 1 || found.iter().all(|message| of(message).is_uniform));
                 // Paths can be filled in when all route loads are known.
-                let transit = |&(share, route_load): &(f64, usize)| {
-                    let hops = route_loads.all[route_load].hops;
-                    Transit {
-                        from: 0,
-                        to: 0,
-                        port: header.port,
-                        share,
-                        hops,
-                        path: route_load as u32..0,
-                    }
+                let transit = |&(share, load): &(f64, usize)| {
+                    let hops = loads.all[load].hops;
+                    Transit { from: 0, to: 0, port: header.port, share, hops, path: load as u32..0 }
                 };
                 let messages = found.iter().map(transit).collect();
                 routed.push(flow, lane, step, RoutedStep::new(messages, 1));
             }
-            route_loads.end_step();
+            loads.end_step();
         }
-        routed.is_exact = routed.is_exact && route_loads.has_equal_contention(&routed, network);
+        routed.is_exact = routed.is_exact && loads.has_equal_contention(&routed, network);
         let share = |lane: LaneId| position_share(&flow.lanes()[lane.index()]);
         if !is_row
             && !routed.is_exact
@@ -284,23 +274,22 @@ impl RoutedPlan {
             routed.trees = TreesOfLanes::of(flow, network, &place);
         }
         routed.work = work_of(flow);
-        let of_node: Vec<f32> =
-            route_loads.all.iter().map(|route_load| route_load.of_node).collect();
-        let (links, n_links) = route_loads.into_links();
+        let of_node: Vec<f32> = loads.all.iter().map(|load| load.of_node).collect();
+        let (links, n_links) = loads.into_links();
         routed.number(n_links, 1, network.per_node() > 1);
         let mut known: HashMap<(u32, PortId), Range<u32>> = HashMap::new();
         let mut lanes = std::mem::take(&mut routed.lanes);
         for lane in &mut lanes {
             for message in lane.steps.iter_mut().flat_map(|step| &mut step.messages) {
-                let route_load = message.path.start;
-                let path = known.entry((route_load, message.port)).or_insert_with(|| {
+                let load = message.path.start;
+                let path = known.entry((load, message.port)).or_insert_with(|| {
                     let start = routed.paths.len() as u32;
-                    routed.paths.extend_from_slice(&links[route_load as usize]);
+                    routed.paths.extend_from_slice(&links[load as usize]);
                     let at_ends = routed.at_ends(
                         message.hops,
                         [0, 0],
                         [message.port; 2],
-                        of_node[route_load as usize],
+                        of_node[load as usize],
                     );
                     routed.paths.extend(at_ends);
                     start..routed.paths.len() as u32

@@ -43,7 +43,7 @@ impl Conditions {
 }
 
 /// Conditions, checked for a plan on a network.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedConditions<'a> {
     conditions: &'a Conditions,
     dead: HashSet<FaultyPart>,
     n_ports: u32,
@@ -51,7 +51,7 @@ pub(super) struct Checked<'a> {
     mean: f64,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedConditions<'a> {
     pub fn new(
         conditions: &'a Conditions,
         flow: &dyn Flow,
@@ -88,7 +88,7 @@ impl<'a> Checked<'a> {
             return Err(RoutingError::Blocks { given: blocks.len(), ranks });
         }
         let mean = sum / blocks.len().max(1) as f64;
-        Ok(Checked { conditions, dead: conditions.dead(), n_ports, mean })
+        Ok(CheckedConditions { conditions, dead: conditions.dead(), n_ports, mean })
     }
 
     /// The port whose interface carries a node's messages of a port.
@@ -119,14 +119,15 @@ pub(super) struct Blocks<'a> {
     mean: f64,
     /// By rank and position, the length of the block there, as a multiple of the mean. For pairs only, whose blocks
     /// keep their positions, but move between ranks.
-    held: Vec<Vec<f64>>,
+    lengths: Vec<Vec<f64>>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(flow: &'a dyn Flow, lane: LaneId, weights: &'a [f64], mean: f64) -> Self {
-        let mut blocks = Blocks { flow, lane, weights, mean, held: Vec::new() };
+        let mut blocks = Blocks { flow, lane, weights, mean, lengths: Vec::new() };
         if flow.lanes()[lane.index()].space.payload == Payload::Pairs {
-            blocks.held = Rank::first(flow.n_ranks()).map(|rank| blocks.at_start(rank)).collect();
+            blocks.lengths =
+                Rank::first(flow.n_ranks()).map(|rank| blocks.at_start(rank)).collect();
         }
         blocks
     }
@@ -146,17 +147,17 @@ impl<'a> Blocks<'a> {
 
     /// Visits the messages of a step, each with the number of positions that it would carry if all blocks were equal.
     pub fn step(&mut self, step: StepId, visit: &mut dyn FnMut(Rank, Rank, f64)) {
-        let Blocks { flow, lane, weights, mean, ref mut held } = *self;
+        let Blocks { flow, lane, weights, mean, ref mut lengths } = *self;
         let mut moved = Vec::new();
         let mut count = |message: Message<'_>| {
             let Message { from, to, runs } = message;
             let positions = runs.iter().flat_map(|run| run.start..run.end());
             let mut sum = 0.0;
             for position in positions {
-                let block = match held.get(from.index()) {
-                    Some(held) => {
-                        moved.push((to, position, held[position as usize]));
-                        held[position as usize]
+                let block = match lengths.get(from.index()) {
+                    Some(lengths) => {
+                        moved.push((to, position, lengths[position as usize]));
+                        lengths[position as usize]
                     }
                     None => {
                         let space = flow.space(lane, from);
@@ -175,7 +176,7 @@ impl<'a> Blocks<'a> {
             flow.messages(lane, step, &tile, &mut count);
         }
         for (to, position, block) in moved {
-            held[to.index()][position as usize] = block;
+            lengths[to.index()][position as usize] = block;
         }
     }
 }

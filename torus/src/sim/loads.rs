@@ -87,7 +87,8 @@ pub(super) struct RouteLoads<'a> {
     shifts: HashMap<(usize, u32), (u32, [u16; 2])>,
     /// Numbers of route loads, by profiles, hops and messages of a node.
     route_loads: HashMap<RouteLoadKey, usize>,
-    /// The most positions that a rank sends in a step, and the number of its route load, by a hash of all messages or by key.
+    /// The most positions that a rank sends in a step, and the number of its route load, by a hash of all messages or
+    /// by key.
     pub(super) busiest: HashMap<u64, (u64, usize)>,
     pub(super) by_key: HashMap<MessagesKey, (u64, usize)>,
     /// In the current step, what each link carries, each rank sends and each node receives; all 0 between steps.
@@ -181,8 +182,8 @@ impl<'a> RouteLoads<'a> {
         found.into_iter().zip(longest).map(route_load).collect()
     }
 
-    /// The route loads of a step's messages along several dimensions, in the order in which a rank sends them. On the links
-    /// of a dimension, the messages have the loads of the dimension's lines.
+    /// The route loads of a step's messages along several dimensions, in the order in which a rank sends them. On the
+    /// links of a dimension, the messages have the loads of the dimension's lines.
     pub(super) fn of_product(&mut self, step: &ProductStep<'a>, network: &Network) -> Vec<usize> {
         let lines: Vec<Vec<usize>> =
             step.lines.iter().map(|line| self.of_line(line, network)).collect();
@@ -201,8 +202,8 @@ impl<'a> RouteLoads<'a> {
         step.choices().into_iter().map(route_load).collect()
     }
 
-    /// The route loads of a step's messages over displacements, in order, if routes follow one dimension after the other;
-    /// `None` on other networks.
+    /// The route loads of a step's messages over displacements, in order, if routes follow one dimension after the
+    /// other; `None` on other networks.
     pub(super) fn of_shifts(&mut self, step: &ShiftStep, network: &Network) -> Option<Vec<usize>> {
         let n_linked = network.n_linked();
         let route_load = |shift: &crate::plan::Shift| {
@@ -307,8 +308,8 @@ impl<'a> RouteLoads<'a> {
         })
     }
 
-    /// The links that messages of each route load cross, numbered from 0, each with the number of these messages; and the
-    /// number of links. Links of a dimension that each profile loads alike become one link.
+    /// The links that messages of each route load cross, numbered from 0, each with the number of these messages; and
+    /// the number of links. Links of a dimension that each profile loads alike become one link.
     pub(super) fn into_links(self) -> (Vec<Vec<(ResourceId, f32)>>, usize) {
         let mut n_links = 0;
         let mut paths: Vec<Vec<(ResourceId, f32)>> = vec![Vec::new(); self.profiles.len()];

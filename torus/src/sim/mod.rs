@@ -1,11 +1,11 @@
 //! The network model: it predicts the time of a plan on a machine.
 //!
 //! A [`Network`] knows which links a message crosses, a [`Machine`] has the speeds of links and the costs of
-//! software. A [`RoutedPlan`] has a plan's messages on a network: those of all ranks or, if all ranks do the same, those
-//! of one rank that stands for all ([`RoutedPlan::of_one`]), which shares a link with equal messages of the other ranks. A
-//! [`Script`] lists the operations of each port of a rank in order, as its [`Profile`] performs them. [`play`] runs
-//! scripts on a routed plan, event by event: ports are threads, an interface sends one message after the other, links and
-//! interfaces are shared max-min fair.
+//! software. A [`RoutedPlan`] has a plan's messages on a network: those of all ranks or, if all ranks do the same,
+//! those of one rank that stands for all ([`RoutedPlan::of_one`]), which shares a link with equal messages of the other
+//! ranks. A [`Script`] lists the operations of each port of a rank in order, as its [`Profile`] performs them. [`play`]
+//! runs scripts on a routed plan, event by event: ports are threads, an interface sends one message after the other,
+//! links and interfaces are shared max-min fair.
 //!
 //! The model makes predictions. It does not include routers' buffers, retries, other jobs and noise.
 

@@ -24,7 +24,7 @@ use crate::plan::exchange::{self, ExchangeRecipe};
 use crate::plan::ir::flow::{Flow, LaneHeader, Visit};
 use crate::plan::ir::grid::Grid;
 use crate::plan::ir::members::Tile;
-use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
+use crate::plan::ir::space::{BlockOrder, BlockPermutation, Displaced, Space};
 use crate::plan::ir::split::Part;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::types::{Lane, Plan};
@@ -297,15 +297,16 @@ fn walk_lane(
     Ok((header, passes))
 }
 
-/// The blocks in a position order, as a listing.
+/// The blocks in a position order, as a permutation.
 fn listed(torus: &Torus, order: &PositionOrder) -> BlockOrder {
     let blocks: Vec<Block> =
         order.nodes().into_iter().map(|node| Block(torus.rank_on(node).0)).collect();
     if blocks.iter().enumerate().all(|(position, block)| position == block.index()) {
         return BlockOrder::Identity;
     }
-    let listing = Listing::new(blocks).expect("an order of all coordinates is a permutation");
-    BlockOrder::Listed(Arc::new(listing))
+    let permutation =
+        BlockPermutation::new(blocks).expect("an order of all coordinates is a permutation");
+    BlockOrder::Listed(Arc::new(permutation))
 }
 
 fn exchange_lanes(

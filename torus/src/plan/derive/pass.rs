@@ -59,8 +59,8 @@ pub trait Pass: Debug + Send + Sync {
     /// the order in which it posts them, the messages that one rank receives in the order of the fold.
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>));
 
-    /// Appends the steps of a rank in a lane that is driven by port `own`, without messages to `all_data_rank`. A method
-    /// of the trait, so that its calls of the other methods are dispatched statically.
+    /// Appends the steps of a rank in a lane that is driven by port `own`, without messages to `all_data_rank`. A
+    /// method of the trait, so that its calls of the other methods are dispatched statically.
     fn list(
         &self,
         (rank, at): (Rank, Coord),

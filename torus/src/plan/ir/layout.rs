@@ -64,8 +64,8 @@ fn bounds(lens: impl Iterator<Item = u64>) -> Box<[u64]> {
 }
 
 impl Extent {
-    /// The extent of `lane` on `rank`, whose blocks have `send_counts` elements at the start and `recv_counts` elements at the
-    /// end. The two are equal unless positions are displacements. A vector has `send_counts` elements, a
+    /// The extent of `lane` on `rank`, whose blocks have `send_counts` elements at the start and `recv_counts` elements
+    /// at the end. The two are equal unless positions are displacements. A vector has `send_counts` elements, a
     /// [`Payload::Token`] none.
     pub fn new(lane: &Lane, rank: Rank, send_counts: &Counts, recv_counts: &Counts) -> Self {
         let Lane { part, ref space, .. } = *lane;
@@ -180,7 +180,7 @@ impl Extent {
 mod tests {
     use super::*;
     use crate::names::PortId;
-    use crate::plan::ir::space::{BlockOrder, Listing, Space};
+    use crate::plan::ir::space::{BlockOrder, BlockPermutation, Space};
 
     fn lane(payload: Payload, order: BlockOrder, part: u32, parts: u32) -> Lane {
         let space = Arc::new(Space { payload, n_positions: 4, order });
@@ -197,7 +197,7 @@ mod tests {
     fn blocks_of_any_length_stand_in_the_order_of_positions() {
         let counts = Counts::PerBlock([5, 0, 1000, 1].into());
         let order = vec![Block(2), Block(1), Block(0), Block(3)];
-        let order = BlockOrder::Listed(Arc::new(Listing::new(order).unwrap()));
+        let order = BlockOrder::Listed(Arc::new(BlockPermutation::new(order).unwrap()));
         let extent = |part| {
             Extent::new(&lane(Payload::Blocks, order.clone(), part, 2), Rank(0), &counts, &counts)
         };

@@ -31,7 +31,7 @@ pub enum BlockOrder {
     /// Block i in position i.
     Identity,
     /// The same permutation at the start and at the end, on all ranks.
-    Listed(Arc<Listing>),
+    Listed(Arc<BlockPermutation>),
     /// A position is a displacement ([`Payload::Pairs`]).
     Displaced(Arc<Displaced>),
     /// A position is a displacement along axes, and names two members of groups that have leaders
@@ -53,12 +53,12 @@ pub enum BlockOrder {
 
 /// A permutation of the blocks, with its inverse.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct BlockPermutation {
     block_at: Vec<Block>,
     position_of: Vec<Position>,
 }
 
-impl Listing {
+impl BlockPermutation {
     /// The order in which position i holds `block_at[i]`; `None` if `block_at` is not a permutation.
     pub fn new(block_at: Vec<Block>) -> Option<Self> {
         let nowhere = Position(u32::MAX);
@@ -67,7 +67,7 @@ impl Listing {
             let place = position_of.get_mut(block.index()).filter(|place| **place == nowhere)?;
             *place = Position(position as u32);
         }
-        Some(Listing { block_at, position_of })
+        Some(BlockPermutation { block_at, position_of })
     }
 }
 

@@ -9,7 +9,7 @@ use super::{TextError, TextLines, by_name};
 use crate::collectives::{Action, Payload};
 use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::ir::runs::Run;
-use crate::plan::ir::space::{BlockOrder, Listing, Space};
+use crate::plan::ir::space::{BlockOrder, BlockPermutation, Space};
 use crate::plan::ir::types::{Lane, Plan, Step, Transfer, Transfers};
 
 /// Prefix of the number of positions that hold none of a rank's blocks.
@@ -187,9 +187,9 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
         .map_err(|expected| lines.expected(expected))?;
     let order = if let Some(order) = lines.take("order") {
         let blocks = parse_blocks(lines, order, n_positions)?;
-        let listing = blocks.into_iter().collect::<Option<_>>().and_then(Listing::new);
-        let listing = listing.ok_or_else(|| lines.expected("every block once"))?;
-        BlockOrder::Listed(Arc::new(listing))
+        let permutation = blocks.into_iter().collect::<Option<_>>().and_then(BlockPermutation::new);
+        let permutation = permutation.ok_or_else(|| lines.expected("every block once"))?;
+        BlockOrder::Listed(Arc::new(permutation))
     } else if let Some(start) = lines.take("start") {
         let start = parse_blocks(lines, start, n_positions)?.into();
         let end = lines.need("end")?;

@@ -169,7 +169,7 @@ impl Player<'_> {
         *began = began.min(now);
         // Another port may wait for the turn of this port.
         if self.takes_turns() {
-            (0..self.threads.len() as u32).for_each(|id| self.retry(id, step, now));
+            (0..self.threads.len() as u32).for_each(|id| self.wake_if_ready(id, step, now));
         }
     }
 }

@@ -126,12 +126,12 @@ impl Player<'_> {
                     if self.takes_turns() {
                         (0..n_lanes)
                             .filter(|&of| of != id)
-                            .for_each(|of| self.retry(of, step as u32, now));
+                            .for_each(|of| self.wake_if_ready(of, step as u32, now));
                     }
                     for &message in steps(step).received(agent) {
                         let from = steps(step).messages[message as usize].from;
                         if from != agent {
-                            self.retry(from * n_lanes + lane, step as u32, now);
+                            self.wake_if_ready(from * n_lanes + lane, step as u32, now);
                         }
                     }
                 }

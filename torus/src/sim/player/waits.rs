@@ -13,7 +13,7 @@ impl Player<'_> {
         let Transit { from, to, .. } = *message(self.routed, flow);
         let n_lanes = self.routed.lanes.len() as u32;
         for id in [from * n_lanes + flow.lane, to * n_lanes + flow.lane] {
-            self.retry(id, flow.step, now);
+            self.wake_if_ready(id, flow.step, now);
             if from == to {
                 break;
             }
@@ -21,7 +21,7 @@ impl Player<'_> {
     }
 
     /// Wakes a thread that waits for an event of a step, if it need not wait any more.
-    pub fn retry(&mut self, id: u32, step: u32, now: f64) {
+    pub fn wake_if_ready(&mut self, id: u32, step: u32, now: f64) {
         let blocked = self.threads[id as usize].blocked;
         let until = match blocked {
             Blocked::Arrivals { step: of, mark } if of == step => self.arrival(id, step, mark),
@@ -84,11 +84,11 @@ impl Player<'_> {
     pub fn peers_ready(&self, id: u32, step: u32) -> f64 {
         let (agent, routed, state) = self.of_lane(id, step);
         let state = self.turn(id, step).map_or(state, |(_, other)| other);
-        let heard = |message: u32| {
+        let ready_at = |message: u32| {
             let message = &routed.messages[message as usize];
             state.ready[message.to as usize] + self.speeds.latency(message.hops)
         };
-        routed.sent(agent).map(heard).fold(f64::NEG_INFINITY, f64::max)
+        routed.sent(agent).map(ready_at).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Lets a thread wait, until a time if it is known.
