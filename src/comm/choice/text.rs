@@ -150,7 +150,7 @@ fn class(name: &str, keys: &Keys<'_>) -> Result<ShapeClass, TableError> {
                 let text = at.text(valid)?;
                 text.parse::<Shape>().map_err(|error| at.wrong(&format!("a shape: {error}")))
             });
-            ShapeClass::like(name, shapes.collect::<Result<_, _>>()?)
+            ShapeClass::enclosing(name, shapes.collect::<Result<_, _>>()?)
         }
     };
     for (feature, bounds) in Feature::ALL.into_iter().zip(&mut class.bounds) {

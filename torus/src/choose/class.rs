@@ -22,7 +22,7 @@ impl ShapeClass {
     }
 
     /// The smallest class that contains these shapes; the class of all shapes if there are none.
-    pub fn like(name: &str, examples: Vec<Shape>) -> Self {
+    pub fn enclosing(name: &str, examples: Vec<Shape>) -> Self {
         let mut class = ShapeClass::all(name);
         let all: Vec<Features> = examples.iter().map(Features::of).collect();
         if let [first, rest @ ..] = &all[..] {

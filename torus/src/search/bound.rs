@@ -84,7 +84,7 @@ impl<'a> BoundModel<'a> {
                 + bytes * self.intra_node_ns();
         }
         let latency = speeds.latency([1, 0]).min(speeds.latency([0, 1]));
-        machine.post_ns + latency + machine.poll_ns + bytes * self.alone_ns()
+        machine.post_ns + latency + machine.poll_ns + bytes * self.uncontended_ns()
     }
 
     /// Bytes of one of `parts` equal parts of n.
@@ -148,7 +148,7 @@ impl<'a> BoundModel<'a> {
     ) -> LaneSums {
         let part = self.part(template.ports);
         let plain = |step: &StepCost| step.post_ns + step.latency_ns + step.poll_ns;
-        let alone = self.alone_ns();
+        let uncontended = self.uncontended_ns();
         match (template.recipe.form, phase.routing) {
             (WalkForm::Latency, _) => {
                 let least = |of: &dyn Fn(Segments) -> f64| {
@@ -165,7 +165,7 @@ impl<'a> BoundModel<'a> {
                     let chain = axis.steps.iter().map(share).sum();
                     return LaneSums {
                         chain,
-                        moved: n_messages * bytes * alone.min(self.intra_node_ns()),
+                        moved: n_messages * bytes * uncontended.min(self.intra_node_ns()),
                     };
                 }
                 let first = |segments: Segments| {
@@ -180,7 +180,7 @@ impl<'a> BoundModel<'a> {
             (WalkForm::Tree, _) if self.is_whole(template) => {
                 let bytes = self.segments(template.ports).map(|segments| segments.bytes);
                 let bytes = bytes.fold(f64::INFINITY, f64::min);
-                let moved = axis.n_children * bytes * alone;
+                let moved = axis.n_children * bytes * uncontended;
                 LaneSums { chain: axis.path_ns, moved }
             }
             (_, Routing::Displaced) => {
@@ -201,7 +201,7 @@ impl<'a> BoundModel<'a> {
     }
 
     /// ns per byte of a message that shares nothing with others.
-    pub fn alone_ns(&self) -> f64 {
+    pub fn uncontended_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.link.min(speeds.interface)
     }
@@ -223,7 +223,7 @@ impl<'a> BoundModel<'a> {
                 && matches!(phase.routing, Routing::Toward | Routing::FromRoot)
         };
         let times = self.phases(template).iter().filter(moves).count() as f64;
-        self.start(template) + times * share * self.part(template.ports) * self.alone_ns()
+        self.start(template) + times * share * self.part(template.ports) * self.uncontended_ns()
     }
 
     /// Time to enter the call and to wake the last lane's thread, ns.
@@ -287,7 +287,7 @@ impl<'a> BoundModel<'a> {
         factor: f64,
     ) -> f64 {
         let part = self.part(template.ports);
-        let alone = [self.alone_ns(), self.intra_node_ns()];
+        let uncontended = [self.uncontended_ns(), self.intra_node_ns()];
         let shape = &self.request.shape;
         // By dimension, the share of a line that is still to be forwarded; in a gather, what coordinate 0 holds.
         let is_gathered = matches!(phase.routing, Routing::ToRoot | Routing::AllToRoot);
@@ -307,12 +307,12 @@ impl<'a> BoundModel<'a> {
             let (moved, k) = match phase.routing {
                 Routing::Toward => (part * others * step.moved_ns * times, step.n_moving),
                 Routing::FromRoot => {
-                    (part * others * step.moved * alone[usize::from(is_intra_node)], 1.0)
+                    (part * others * step.moved * uncontended[usize::from(is_intra_node)], 1.0)
                 }
                 Routing::Displaced => (part * step.crossing_ns * times, step.n_moving),
                 Routing::Everything => (part * step.whole_ns * times, step.n_targets),
                 Routing::ToRoot | Routing::AllToRoot => {
-                    (part * others * step.gathered * alone[usize::from(is_intra_node)], 1.0)
+                    (part * others * step.gathered * uncontended[usize::from(is_intra_node)], 1.0)
                 }
             };
             left[dim] = match phase.routing {
@@ -380,7 +380,7 @@ impl BoundModel<'_> {
             let moved: f64 = match phase.routing {
                 Routing::Toward => axis.steps.iter().map(|step| step.moved_ns).sum(),
                 Routing::FromRoot => {
-                    axis.steps.iter().map(|step| step.moved).sum::<f64>() * self.alone_ns()
+                    axis.steps.iter().map(|step| step.moved).sum::<f64>() * self.uncontended_ns()
                 }
                 _ => 0.0,
             };

@@ -66,7 +66,7 @@ impl BoundModel<'_> {
         let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
             let bytes = bytes / n;
             let longest = longest(bytes);
-            let others = (n - 1.0) * bytes * self.alone_ns().min(self.intra_node_ns());
+            let others = (n - 1.0) * bytes * self.uncontended_ns().min(self.intra_node_ns());
             // A single rank sends nothing.
             if longest > 0.0 { others + longest } else { 0.0 }
         });

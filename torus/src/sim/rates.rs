@@ -37,7 +37,7 @@ impl MaxMin {
     }
 
     /// The rate of a message that shares nothing with others, bytes per ns.
-    pub fn alone(&self, path: &[(ResourceId, f32)]) -> f64 {
+    pub fn uncontended(&self, path: &[(ResourceId, f32)]) -> f64 {
         let of = |&(at, load): &(ResourceId, f32)| self.capacity[at as usize] / f64::from(load);
         path.iter().map(of).fold(f64::INFINITY, f64::min)
     }

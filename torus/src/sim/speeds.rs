@@ -23,12 +23,12 @@ pub struct Speeds {
 
 impl Speeds {
     /// Speed of a message that shares nothing, bytes per ns; `is_intra_node`: it does not leave its node.
-    pub(super) fn alone(&self, is_intra_node: bool) -> f64 {
+    pub(super) fn uncontended(&self, is_intra_node: bool) -> f64 {
         if is_intra_node { self.copy.min(self.copy_all) } else { self.link.min(self.interface) }
     }
 
     /// The highest speed of one message, bytes per ns.
-    pub(super) fn most(&self, is_intra_node: bool) -> f64 {
+    pub(super) fn max_rate(&self, is_intra_node: bool) -> f64 {
         if is_intra_node { self.copy } else { self.interface }
     }
 

@@ -18,10 +18,10 @@ impl Player<'_> {
         let transit =
             &self.routed.lanes[lane as usize].steps[step as usize].messages[number as usize];
         // If the gaps take longer than the bytes, the message counts as many bytes as take that long.
-        let alone = self.speeds.alone(transit.is_intra_node());
+        let uncontended = self.speeds.uncontended(transit.is_intra_node());
         let part = f64::from(to - from).max(f64::MIN_POSITIVE);
         let bytes = transit.share * self.n * n_sharing;
-        let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
+        let bytes = bytes.max((puts - 1.0) * gap_ns * uncontended / part + bytes / puts);
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);
         let port = u32::from(self.routed.via(agent, transit.port).0);
@@ -45,7 +45,7 @@ impl Player<'_> {
     }
 
     /// Computes the rates of all flows, and when the first flow reaches its mark.
-    pub fn share(&mut self) {
+    pub fn update_rates(&mut self) {
         self.is_stale = false;
         // Flows have progressed at their rates up to now.
         let ns = self.since - self.rated;
@@ -65,7 +65,7 @@ impl Player<'_> {
         let speeds = self.speeds;
         let most = |at: usize| {
             let flow = &queues[active[at] as usize][0];
-            speeds.most(message(routed, flow).is_intra_node())
+            speeds.max_rate(message(routed, flow).is_intra_node())
         };
         self.rates.rates(most, path, &mut rates);
         let mut next = f64::INFINITY;
@@ -122,7 +122,7 @@ impl Player<'_> {
             .map(|&queue| time_to_mark(&self.queues[queue as usize][0], &self.steps, ns));
         self.next_mark = now + next.fold(f64::INFINITY, f64::min);
         if self.is_stale {
-            self.share();
+            self.update_rates();
         }
     }
 
@@ -157,7 +157,8 @@ impl Player<'_> {
         }
         if is_alone {
             // The flow changes no other flow's rate. Its progress counts from the time of the others' rates.
-            flow.rate = self.rates.alone(path).min(self.speeds.most(transit.is_intra_node()));
+            flow.rate =
+                self.rates.uncontended(path).min(self.speeds.max_rate(transit.is_intra_node()));
             let ns = now - self.rated;
             flow.done -= flow.rate * ns;
             self.next_mark = self.next_mark.min(now + time_to_mark(flow, &self.steps, ns));

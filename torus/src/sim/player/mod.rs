@@ -32,7 +32,7 @@ impl Player<'_> {
         loop {
             let thread = self.due.peek().map_or(f64::INFINITY, |Reverse((time, _))| time.0);
             if self.is_stale && thread > self.since + EPSILON {
-                self.share();
+                self.update_rates();
             }
             let now = thread.min(self.next_mark);
             if now == f64::INFINITY && !self.is_stale {

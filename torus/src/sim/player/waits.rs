@@ -125,9 +125,9 @@ impl Player<'_> {
         let latency = waited.min(self.speeds.latency(transit.hops));
         let sending =
             (left(last) - state.began[last as usize].max(since)).clamp(0.0, waited - latency);
-        let alone = transit.share * self.n * f64::from(state.marks[mark as usize])
-            / self.speeds.alone(transit.is_intra_node());
-        let wire = sending.min(alone);
+        let uncontended = transit.share * self.n * f64::from(state.marks[mark as usize])
+            / self.speeds.uncontended(transit.is_intra_node());
+        let wire = sending.min(uncontended);
         [
             (TimeCategory::Skew, waited - latency - sending),
             (TimeCategory::Congestion, sending - wire),

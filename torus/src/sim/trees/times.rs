@@ -148,7 +148,7 @@ impl<'a> Tree<'a> {
         let first = 1.0 / self.pieces as f64;
         let load = (first * in_step + (1.0 - first) * in_all).max(1.0);
         let rate = match branch.hops {
-            [0, 0] => self.speeds.alone(true),
+            [0, 0] => self.speeds.uncontended(true),
             _ => self.speeds.interface.min(self.speeds.link / load),
         };
         self.bytes / rate
@@ -251,7 +251,7 @@ impl<'a> Tree<'a> {
     fn arrivals(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let branches = &subtree.branches;
         let wire: Vec<f64> = branches.iter().map(|branch| self.wire(branch)).collect();
-        let alone = self.bytes / self.speeds.interface;
+        let uncontended = self.bytes / self.speeds.interface;
         let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); branches.len()];
         let mut free = vec![f64::NEG_INFINITY; branches.len()];
         let mut interfaces = interfaces(branches);
@@ -266,7 +266,7 @@ impl<'a> Tree<'a> {
             let mut left = begins + wire[of];
             if branches[of].hops != [0, 0] {
                 let interface = &mut interfaces[branches[of].port.index()];
-                *interface = interface.max(begins) + alone;
+                *interface = interface.max(begins) + uncontended;
                 left = left.max(*interface);
             }
             free[of] = left;
@@ -400,9 +400,9 @@ impl<'a> Tree<'a> {
         };
         let latency = take(self.speeds.latency(branch.hops));
         let (software, handled) = (take(software), take(handled));
-        let alone = self.bytes / self.speeds.alone(branch.hops == [0, 0]);
+        let uncontended = self.bytes / self.speeds.uncontended(branch.hops == [0, 0]);
         // Messages on the same port, or on a shared link, have the rest of the speed.
-        let shared = (self.wire(branch) / alone).max(n_sharing as f64).max(1.0);
+        let shared = (self.wire(branch) / uncontended).max(n_sharing as f64).max(1.0);
         let handling =
             if action == Action::Reduce { TimeCategory::Fold } else { TimeCategory::Copy };
         path.extend([
