@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion};
 use hopbine_torus::geometry::RankMap;
 use hopbine_torus::plan::{Expansion, Schedule};
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 use hopbine_torus::{Collective, Rank, Request, Shape, registry};
 
 const PROFILE: Profile =
@@ -27,12 +27,12 @@ fn schedule(collective: Collective, name: &str, shape: &Shape) -> Option<(Schedu
 /// The sum of what all sizes take, ns.
 fn predict(
     (schedule, flow): &(Schedule, Expansion),
-    score: &Score,
+    routed: &RoutedPlan,
     machine: &Machine,
     sizes: impl Iterator<Item = u64>,
 ) -> f64 {
     let time = |bytes: u64| {
-        let played = PROFILE.play(schedule, flow, score, machine, bytes as f64, false);
+        let played = PROFILE.play(schedule, flow, routed, machine, bytes as f64, false);
         played.expect("our engine performs every plan").ns
     };
     sizes.map(time).sum()
@@ -44,8 +44,8 @@ fn all_allreduces(machine: &Machine, shape: &Shape) -> f64 {
     let of = |name: &str| {
         let plan = schedule(Collective::Allreduce, name, shape)?;
         let place = |rank| plan.0.map.vertex_of(shape, rank);
-        let score = Score::of_one(&plan.1, &network, place);
-        Some(predict(&plan, &score, machine, (5..32).map(|exponent| 1 << exponent)))
+        let routed = RoutedPlan::of_one(&plan.1, &network, place);
+        Some(predict(&plan, &routed, machine, (5..32).map(|exponent| 1 << exponent)))
     };
     let all = registry::algorithms(Collective::Allreduce);
     all.into_iter().filter_map(|algorithm| of(&algorithm.name)).sum()
@@ -77,8 +77,8 @@ fn main() {
         group.bench_function(text, |b| {
             b.iter(|| {
                 let place = |rank| plan.0.map.vertex_of(&shape, rank);
-                let score = Score::of_all(&plan.1, &network, place).expect("not too long");
-                predict(black_box(&plan), &score, &tofu, std::iter::once(1 << 20))
+                let routed = RoutedPlan::of_all(&plan.1, &network, place).expect("not too long");
+                predict(black_box(&plan), &routed, &tofu, std::iter::once(1 << 20))
             });
         });
     }

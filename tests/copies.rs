@@ -4,7 +4,7 @@ use hopbine::engine::{CheckedPlan, Geometry, Sizes, compile};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::Flow;
-use hopbine_torus::sim::{Network, NetworkKind, Score};
+use hopbine_torus::sim::{Network, NetworkKind, RoutedPlan};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
 /// Bytes of a block: runs are short, or long.
@@ -34,7 +34,7 @@ fn copied(
         _ => block * u64::from(shape.n_ranks()),
     };
     let network = Network::new(NetworkKind::IdealTorus, &shape, 0).unwrap();
-    let score = Score::of_one(&flow, &network, |rank| Vertex(rank.0));
+    let routed = RoutedPlan::of_one(&flow, &network, |rank| Vertex(rank.0));
     let n = n as f64;
     let of_steps = |work: &hopbine_torus::sim::LaneWork| {
         let of_step = |step: &hopbine_torus::sim::StepWork| {
@@ -42,7 +42,7 @@ fn copied(
         };
         work.steps.iter().map(of_step).sum::<f64>() + work.closing.copies(n).share
     };
-    Some((bytes as f64 / n, score.work().iter().map(of_steps).sum()))
+    Some((bytes as f64 / n, routed.work().iter().map(of_steps).sum()))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::geometry::{Topology, Vertex};
-use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, weighed};
+use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, traffic_with_volumes};
 use hopbine_torus::{Collective, LaneId, Position, Rank, StepId};
 
 /// Weights of positions with different sizes, as multiples of n: the bytes of all blocks, or in an alltoall the mean
@@ -90,7 +90,9 @@ impl Volumes {
         topology: &dyn Topology,
         place: impl Fn(Rank) -> Vertex,
     ) -> Traffic {
-        weighed(flow, topology, place, |lane, step, message| self.of(lane, step, message))
+        traffic_with_volumes(flow, topology, place, |lane, step, message| {
+            self.of(lane, step, message)
+        })
     }
 
     fn of(&self, lane: LaneId, step: StepId, message: &Message<'_>) -> f64 {

@@ -160,8 +160,8 @@ fn interpret_vector(collective: Collective) {
                 let kind = n_run % 2;
                 let segment_bytes = [None, Some(8), Some(16)][n_run % 3];
                 let is_pairs = collective == Collective::Alltoall;
-                let told = (is_pairs && !algorithm.is_straight())
-                    .then(|| learn(&expansion, kind, &mut rng));
+                let told =
+                    (is_pairs && !algorithm.is_direct()).then(|| learn(&expansion, kind, &mut rng));
                 let mut programs = Vec::new();
                 let (mut inputs, mut wants) = (Vec::new(), Vec::new());
                 for rank in 0..p {

@@ -4,7 +4,7 @@ use hopbine_torus::bounds::{BoundKind, Bounds, LeastTraffic, Links};
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{Schedule, max_ports, traffic};
 use hopbine_torus::registry;
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 use hopbine_torus::{Collective, Rank, Request};
 
 use crate::common::{NODE_SHAPES, SHAPES};
@@ -44,10 +44,10 @@ fn schedules(
 fn predicted(schedule: &Schedule, network: &Network, machine: &Machine, bytes: &[f64]) -> Vec<f64> {
     let flow = schedule.expand().unwrap();
     let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-    let score = Score::of_all(&flow, network, place).unwrap();
+    let routed = RoutedPlan::of_all(&flow, network, place).unwrap();
     let profile =
         Profile::Hopbine { segment_bytes: Profile::SEGMENT_BYTES, call: CallForm::Repeated };
-    let play = |&n: &f64| profile.play(schedule, &flow, &score, machine, n, false).unwrap().ns;
+    let play = |&n: &f64| profile.play(schedule, &flow, &routed, machine, n, false).unwrap().ns;
     bytes.iter().map(play).collect()
 }
 

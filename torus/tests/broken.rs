@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{
-    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Mixed, Part, Plan, PlanFault,
-    Space, Step, Tile, Violation, Visit, check,
+    BlockOrder, BlockPermutation, Expect, Flow, InconsistentPlans, Lane, LaneHeader, Listed, Part,
+    Plan, PlanFault, Space, Step, Tile, Violation, Visit, check,
 };
 use hopbine_torus::{Block, Collective, LaneId, PortId, Position, Rank, Request, StepId, registry};
 
@@ -32,7 +32,7 @@ fn plans(text: &str) -> Vec<Plan> {
 fn violations(plans: Vec<Plan>) -> Vec<Violation> {
     match Listed::new(plans) {
         Ok(listed) => check(&listed, Expect::default()),
-        Err(Mixed { rank, what }) => {
+        Err(InconsistentPlans { rank, what }) => {
             let fault = PlanFault::Inconsistent { what };
             vec![Violation { rank, lane: None, step: None, position: None, fault }]
         }
@@ -181,7 +181,7 @@ fn a_flow_executes_its_plans() {
         ("allgather mixed", "space", "positions or the order of their blocks", |plan| {
             let Space { payload, n_positions, .. } = *plan.lanes[0].space;
             let blocks = Position::first(n_positions).map(|at| Block(n_positions - 1 - at.0));
-            let order = Listing::new(blocks.collect()).expect("a permutation");
+            let order = BlockPermutation::new(blocks.collect()).expect("a permutation");
             let order = BlockOrder::Listed(Arc::new(order));
             plan.lanes[0].space = Arc::new(Space { payload, n_positions, order });
         }),

@@ -3,7 +3,8 @@
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Flow, Schedule};
 use hopbine_torus::sim::{
-    CallForm, Conditions, Fault, FaultyPart, Machine, Network, Profile, Resource, Score, ScoreError,
+    CallForm, Conditions, Fault, FaultyPart, Machine, Network, Profile, Resource, RoutedPlan,
+    RoutingError,
 };
 use hopbine_torus::{Collective, LinkId, PortId, Rank, RankMap, Request, Shape, registry};
 
@@ -31,24 +32,24 @@ impl Case {
         Case { schedule, flow, network, machine }
     }
 
-    fn score(&self, blocks: &[f64], faults: &[Fault]) -> Result<Score, ScoreError> {
+    fn routed(&self, blocks: &[f64], faults: &[Fault]) -> Result<RoutedPlan, RoutingError> {
         let conditions = Conditions { blocks: blocks.to_vec(), faults: faults.to_vec() };
-        Score::of_all_under(&conditions, &self.flow, &self.network, |rank| Vertex(rank.0))
+        RoutedPlan::of_all_under(&conditions, &self.flow, &self.network, |rank| Vertex(rank.0))
     }
 
     fn ns(&self, blocks: &[f64], faults: &[Fault]) -> f64 {
         let Case { schedule, flow, machine, .. } = self;
         let profile = Profile::Hopbine { segment_bytes: u64::MAX, call: CallForm::Repeated };
-        let score = self.score(blocks, faults).unwrap();
-        profile.play(schedule, flow, &score, machine, N, false).unwrap().ns
+        let routed = self.routed(blocks, faults).unwrap();
+        profile.play(schedule, flow, &routed, machine, N, false).unwrap().ns
     }
 
     /// A link that a message crosses.
     fn some_link(&self) -> LinkId {
-        let score = self.score(&[], &[]).unwrap();
-        let mut crossed = score.messages().flat_map(|message| message.crossed.to_vec());
+        let routed = self.routed(&[], &[]).unwrap();
+        let mut crossed = routed.messages().flat_map(|message| message.crossed.to_vec());
         crossed
-            .find_map(|(number, _)| match score.resource(number) {
+            .find_map(|(number, _)| match routed.resource(number) {
                 Resource::Link(link) => Some(link),
                 _ => None,
             })
@@ -86,8 +87,8 @@ fn a_dead_interface_is_replaced() {
     for port in [0, 1] {
         is(ring.ns(&[], &[dead(port)]), 6.0 * step);
     }
-    let error = ring.score(&[], &[dead(0), dead(1)]).unwrap_err();
-    assert_eq!(error, ScoreError::NoInterface { node: 1 });
+    let error = ring.routed(&[], &[dead(0), dead(1)]).unwrap_err();
+    assert_eq!(error, RoutingError::NoInterface { node: 1 });
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn a_dead_link_ends_no_call() {
     let ring = Case::new(Collective::Allgather, "bucket", "4", 1);
     let link = ring.some_link();
     let dead = Fault { part: FaultyPart::Link(link), speed: 0.0 };
-    let message = ring.score(&[], &[dead]).unwrap_err().to_string();
+    let message = ring.routed(&[], &[dead]).unwrap_err().to_string();
     assert!(message.contains("which is dead: the call does not end"), "{message}");
 }
 
@@ -128,14 +129,14 @@ fn one_block_travels_alone() {
     let ring = Case::new(Collective::Allgather, "bucket", "5", 1);
     let blocks = [0.0, 0.0, 3.0, 0.0, 0.0];
     is(ring.ns(&blocks, &[]), 4.0 * N / ring.machine.link);
-    assert_eq!(ring.score(&blocks, &[]).unwrap().messages().count(), 4);
+    assert_eq!(ring.routed(&blocks, &[]).unwrap().messages().count(), 4);
     // Of an alltoall with digits to the base 2 a block is sent as often as its distance has ones, by others in between.
     let bruck = Case::new(Collective::Alltoall, "bruck:2", "8", 1);
     for (from, to, n_messages) in [(0, 1, 1), (2, 5, 2), (3, 2, 3), (4, 4, 0)] {
         let mut pairs = vec![0.0; 64];
         pairs[from * 8 + to] = 1.0;
-        let score = bruck.score(&pairs, &[]).unwrap();
-        let sent: Vec<_> = score.messages().collect();
+        let routed = bruck.routed(&pairs, &[]).unwrap();
+        let sent: Vec<_> = routed.messages().collect();
         assert_eq!(sent.len(), n_messages, "{from} to {to}");
         assert!(sent.first().is_none_or(|first| first.from == Rank(from as u32)));
         assert!(sent.last().is_none_or(|last| last.to == Rank(to as u32)));
@@ -159,11 +160,11 @@ fn mistakes_are_named() {
         (vec![], fault(port(0, 0), -0.5).to_vec(), "-0.5 is not a factor for a speed"),
         (vec![], fault(port(0, 0), f64::NAN).to_vec(), "NaN is not a factor for a speed"),
     ] {
-        let message = ring.score(&blocks, &faults).unwrap_err().to_string();
+        let message = ring.routed(&blocks, &faults).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}: {expected}");
     }
     let vector = Case::new(Collective::Allreduce, "bine", "4", 1);
-    let message = vector.score(&[1.0; 4], &[]).unwrap_err().to_string();
+    let message = vector.routed(&[1.0; 4], &[]).unwrap_err().to_string();
     assert!(message.contains("allreduce has no blocks"), "{message}");
     assert_eq!(vector.flow.n_ranks(), 4);
 }

@@ -1,7 +1,9 @@
 //! What our engine costs in the network model: sums that are known, term by term.
 
 use hopbine_torus::geometry::Vertex;
-use hopbine_torus::sim::{CallForm, Machine, Network, NetworkKind, Outcome, Part, Profile, Score};
+use hopbine_torus::sim::{
+    CallForm, Machine, Network, NetworkKind, Outcome, Profile, RoutedPlan, TimeCategory,
+};
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
 
 /// Tofu's parameters on a torus without folds.
@@ -24,17 +26,17 @@ fn played(
     let flow = schedule.expand().unwrap();
     let network = Network::new(machine.network, &shape, 0).unwrap();
     let place = |rank: Rank| Vertex(rank.0);
-    let score = match exact {
-        true => Score::of_all(&flow, &network, place).unwrap(),
-        false => Score::of_one(&flow, &network, place),
+    let routed = match exact {
+        true => RoutedPlan::of_all(&flow, &network, place).unwrap(),
+        false => RoutedPlan::of_one(&flow, &network, place),
     };
     let profile = Profile::Hopbine { segment_bytes: u64::MAX, call };
-    profile.play(&schedule, &flow, &score, &machine, bytes, false).unwrap()
+    profile.play(&schedule, &flow, &routed, &machine, bytes, false).unwrap()
 }
 
 fn is(found: &Outcome, expected: f64) {
     assert!((found.ns / expected - 1.0).abs() < 1e-6, "{found:?}: {expected}");
-    assert!((found.parts.total() / found.ns - 1.0).abs() < 1e-6, "{found:?}");
+    assert!((found.breakdown.total() / found.ns - 1.0).abs() < 1e-6, "{found:?}");
 }
 
 /// Two ranks exchange a vector and combine it.
@@ -58,7 +60,7 @@ fn an_exchange_of_two() {
     let met = 2.0 * (m.latency_ns + m.poll_ns) + m.peer_ns;
     let found = allreduce(n, CallForm::First);
     is(&found, repeated + first + met);
-    assert!((found.parts.of(Part::Setup) - m.call_ns - first - met).abs() < 1e-3);
+    assert!((found.breakdown.of(TimeCategory::Setup) - m.call_ns - first - met).abs() < 1e-3);
 }
 
 /// Of four blocks the one for itself is copied, the others come to where they belong: one message after
@@ -69,12 +71,12 @@ fn an_alltoall_copies_what_stays() {
     let n = f64::from(1 << 22);
     let found = played(Collective::Alltoall, "pairwise", "4", n, CallForm::Repeated, false);
     let own = n / 4.0 / m.copy + m.block_ns;
-    assert!((found.parts.of(Part::Copy) - own).abs() < 1e-3, "{found:?}");
+    assert!((found.breakdown.of(TimeCategory::Copy) - own).abs() < 1e-3, "{found:?}");
     // In two steps half of the blocks each: short ones are packed, and unpacked.
     let n = 1024.0;
     let packed = played(Collective::Alltoall, "bruck", "4", n, CallForm::Repeated, false);
     let once = n / 2.0 / m.copy + 2.0 * m.block_ns;
-    assert!(packed.parts.of(Part::Copy) > 2.0 * once, "{packed:?}");
+    assert!(packed.breakdown.of(TimeCategory::Copy) > 2.0 * once, "{packed:?}");
 }
 
 /// Ranks of one node speak through its memory: no interface, no link, no descriptor.

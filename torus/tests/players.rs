@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Flow, Schedule, StepView, Traffic, traffic};
 use hopbine_torus::sim::{
-    CallForm, Machine, Network, Op, Outcome, Part, Profile, Score, Script, SpanKind, Threads, play,
+    CallForm, Machine, Network, Op, Outcome, Profile, RoutedPlan, Script, SpanKind, Threads,
+    TimeCategory, play,
 };
 use hopbine_torus::{
     Algorithm, Collective, LaneId, Rank, RankMap, Request, Shape, StepId, registry,
@@ -28,11 +29,11 @@ fn scheduled(
 
 fn played(
     (schedule, flow): &(Schedule, Expansion),
-    score: &Score,
+    routed: &RoutedPlan,
     machine: &Machine,
     bytes: f64,
 ) -> Outcome {
-    PROFILE.play(schedule, flow, score, machine, bytes, false).unwrap()
+    PROFILE.play(schedule, flow, routed, machine, bytes, false).unwrap()
 }
 
 fn place(rank: Rank) -> Vertex {
@@ -62,14 +63,14 @@ fn one_rank_stands_for_all() {
         for collective in Collective::ALL {
             for algorithm in registry::algorithms(collective) {
                 let Some(plan) = scheduled(&algorithm, &shape, None) else { continue };
-                let one = Score::of_one(&plan.1, &network, place);
+                let one = RoutedPlan::of_one(&plan.1, &network, place);
                 if !one.is_exact() {
                     continue;
                 }
-                let all = Score::of_all(&plan.1, &network, place).unwrap();
+                let all = RoutedPlan::of_all(&plan.1, &network, place).unwrap();
                 for bytes in [64.0, 65_536.0, 4_194_304.0] {
                     let [one, all] =
-                        [&one, &all].map(|score| played(&plan, score, &machine, bytes));
+                        [&one, &all].map(|routed| played(&plan, routed, &machine, bytes));
                     let ratio = one.ns / all.ns;
                     let which =
                         || format!("{collective} {} on {name} {text}, {bytes}", algorithm.name);
@@ -82,7 +83,7 @@ fn one_rank_stands_for_all() {
                     );
                     farthest = farthest.max((ratio - 1.0).abs());
                     n_cases += 1;
-                    let spent = one.parts.total();
+                    let spent = one.breakdown.total();
                     assert!(
                         (spent / one.ns - 1.0).abs() < 1e-6,
                         "{}: {spent} of {}",
@@ -110,10 +111,11 @@ fn the_busiest_link_is_the_bound() {
         let flow = &plan.1;
         let found = traffic(flow, &shape, place);
         let bytes = 1e6;
-        for score in
-            [Score::of_one(flow, &network, place), Score::of_all(flow, &network, place).unwrap()]
-        {
-            let ns = played(&plan, &score, &machine, bytes).ns;
+        for routed in [
+            RoutedPlan::of_one(flow, &network, place),
+            RoutedPlan::of_all(flow, &network, place).unwrap(),
+        ] {
+            let ns = played(&plan, &routed, &machine, bytes).ns;
             let bound = found.step_load * bytes / machine.link;
             assert!((ns / bound - 1.0).abs() < 1e-6, "{name}: {ns} for {bound}");
         }
@@ -141,7 +143,7 @@ fn what_is_played_is_what_is_counted() {
                 let Some((_, flow)) = scheduled(&algorithm, &shape, ports) else { continue };
                 let which = format!("{} {} on {name} {text}", algorithm.collective, algorithm.name);
                 let counted = traffic(&flow, network.whole(), place);
-                let all = Score::of_all(&flow, &network, place).unwrap();
+                let all = RoutedPlan::of_all(&flow, &network, place).unwrap();
                 let per_node = shape.ranks_per_node();
                 all_ranks_are_counted(
                     &which,
@@ -151,7 +153,7 @@ fn what_is_played_is_what_is_counted() {
                     per_node,
                     flow.collective(),
                 );
-                let one = Score::of_one(&flow, &network, place);
+                let one = RoutedPlan::of_one(&flow, &network, place);
                 if one.is_exact() {
                     one_rank_is_counted(&which, &one, &counted, per_node);
                 }
@@ -169,20 +171,20 @@ fn bytes_of(collective: Collective, counted: f64) -> f64 {
 
 fn all_ranks_are_counted(
     which: &str,
-    score: &Score,
+    routed: &RoutedPlan,
     counted: &Traffic,
     network: &Network,
     per_node: u32,
     collective: Collective,
 ) {
     let n_ranks = counted.n_ranks as usize;
-    let (n_links, n_ports) = (network.whole().n_links(), score.n_ports() as usize);
+    let (n_links, n_ports) = (network.whole().n_links(), routed.n_ports() as usize);
     let n_nodes = n_ranks / per_node as usize;
     let (mut sent, mut n_sent) = (vec![0.0; n_ranks], vec![0usize; n_ranks]);
     let (mut on_link, mut into) = (vec![0.0; n_links], vec![0.0; n_ranks]);
     let mut in_step: HashMap<usize, Vec<f64>> = HashMap::new();
     let mut crossed = 0.0;
-    for message in score.messages() {
+    for message in routed.messages() {
         sent[message.from.index()] += message.share;
         n_sent[message.from.index()] += 1;
         for &(resource, along) in message.crossed {
@@ -227,11 +229,11 @@ fn all_ranks_are_counted(
 
 /// Where one rank stands for all, what it sends is what each sends, and what meets it on the busiest link is
 /// what that link carries.
-fn one_rank_is_counted(which: &str, score: &Score, counted: &Traffic, per_node: u32) {
-    let n_agents = score.n_agents() as usize;
+fn one_rank_is_counted(which: &str, routed: &RoutedPlan, counted: &Traffic, per_node: u32) {
+    let n_agents = routed.n_agents() as usize;
     let (mut n_sent, mut sent) = (vec![0usize; n_agents], vec![0.0f64; n_agents]);
     let mut on_link = HashMap::new();
-    for message in score.messages() {
+    for message in routed.messages() {
         n_sent[message.from.index()] += 1;
         sent[message.from.index()] += message.share;
         // Behind links the interfaces out of and into nodes, or a node's memory.
@@ -265,12 +267,12 @@ fn scripts_take_what_they_say() {
     let network = Network::new(machine.network, &shape, 0).unwrap();
     let algorithm = registry::find(Collective::Allreduce, "bine-l").unwrap();
     let (_, flow) = scheduled(&algorithm, &shape, Some(2)).unwrap();
-    let all = Score::of_all(&flow, &network, place).unwrap();
+    let all = RoutedPlan::of_all(&flow, &network, place).unwrap();
     // Two ports of each rank: 500 bytes at 50 bytes a ns, both over the only link, then a fold under a
     // lock.
     let lane = |late: f64| {
         vec![
-            Op::Spend { ns: late, part: Part::Software },
+            Op::Spend { ns: late, category: TimeCategory::Software },
             Op::Ready { step: 0, post_ns: 5.0, poll_ns: 5.0 },
             Op::Put {
                 step: 0,
@@ -279,28 +281,29 @@ fn scripts_take_what_they_say() {
                 puts: 1.0,
                 post_ns: 10.0,
                 gap_ns: 0.0,
-                abreast: 1.0,
+                n_sharing: 1.0,
             },
             Op::Receive { step: 0, to: 0.5, poll_ns: 0.0 },
             Op::Receive { step: 0, to: 1.0, poll_ns: 0.0 },
-            Op::Serial { lock: 0, ns: 50.0, wake_ns: 3.0, part: Part::Fold },
+            Op::Serial { lock: 0, ns: 50.0, wake_ns: 3.0, category: TimeCategory::Fold },
             Op::Sent { step: 0, to: 1.0, ack_ns: 1.0 },
             Op::Join,
-            Op::Serial { lock: 0, ns: 7.0, wake_ns: 0.0, part: Part::Copy },
+            Op::Serial { lock: 0, ns: 7.0, wake_ns: 0.0, category: TimeCategory::Copy },
         ]
     };
     let script = Script {
-        setup: vec![(Part::Setup, 50.0)],
+        setup: vec![(TimeCategory::Setup, 50.0)],
         lanes: vec![lane(0.0), lane(0.0)],
         pieces: Vec::new(),
         threads: Threads::Each,
     };
     let found = play(&all, &script, &machine.speeds(), 1000.0, true);
     // 50 to enter; 5 + 100 + 5 until both are ready; 10 to post; 20 to send, as each has half of the link;
-    // 100 on the way; 50 to fold, twice, and 3 to wake up for the second; that all has left is seen by then; 7 for each of two copies.
+    // 100 on the way; 50 to fold, twice, and 3 to wake up for the second; that all has left is seen by then; 7 for each
+    // of two copies.
     assert_eq!(found.ns.round(), 50.0 + 110.0 + 10.0 + 20.0 + 100.0 + 103.0 + 14.0);
-    assert_eq!(found.parts.of(Part::Fold), 50.0);
-    assert_eq!(found.parts.of(Part::Lock).round(), 53.0 + 7.0);
+    assert_eq!(found.breakdown.of(TimeCategory::Fold), 50.0);
+    assert_eq!(found.breakdown.of(TimeCategory::Lock).round(), 53.0 + 7.0);
     assert!(found.spans.iter().all(|span| span.end_ns > span.start_ns));
     // What a thread does follows without a gap, from the call's beginning to its end.
     for (rank, lane) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -308,7 +311,7 @@ fn scripts_take_what_they_say() {
         let mut own: Vec<_> =
             own.filter(|span| !matches!(span.kind, SpanKind::Sends { .. })).collect();
         own.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
-        assert_eq!((own[0].kind, own[0].start_ns), (SpanKind::Busy(Part::Setup), 0.0));
+        assert_eq!((own[0].kind, own[0].start_ns), (SpanKind::Busy(TimeCategory::Setup), 0.0));
         let gaps = own.windows(2).map(|pair| (pair[1].start_ns - pair[0].end_ns).abs());
         assert!(gaps.fold(0.0, f64::max) < 1e-3, "{own:?}");
     }
@@ -327,9 +330,9 @@ fn is_symmetric(flow: &Expansion) -> bool {
 }
 
 /// The fast player and the exact one on every symmetric schedule of the registry, up to 216 ranks. On rings of
-/// links they agree. On other networks classes of ranks are not followed: on Tofu the coordinates of a dimension lie along two axes, and those of a mesh of
-/// boards at different places of a board: messages that are alike in the plan meet different others. Where the
-/// fast player says that it is exact, it is; elsewhere it is this far off at most.
+/// links they agree. On other networks classes of ranks are not followed: on Tofu the coordinates of a dimension lie
+/// along two axes, and those of a mesh of boards at different places of a board: messages that are alike in the plan
+/// meet different others. Where the fast player says that it is exact, it is; elsewhere it is this far off at most.
 #[test]
 fn symmetric_schedules_take_as_long_on_both_players() {
     for (name, text, most_off) in [
@@ -360,11 +363,11 @@ fn symmetric_schedules_take_as_long_on_both_players() {
             if !is_symmetric(&plan.1) {
                 continue;
             }
-            let one = Score::of_one(&plan.1, &network, place);
-            let all = Score::of_all(&plan.1, &network, place).unwrap();
+            let one = RoutedPlan::of_one(&plan.1, &network, place);
+            let all = RoutedPlan::of_all(&plan.1, &network, place).unwrap();
             for bytes in [64.0, 4_194_304.0] {
                 let [fast, exact] =
-                    [&one, &all].map(|score| played(&plan, score, &machine, bytes).ns);
+                    [&one, &all].map(|routed| played(&plan, routed, &machine, bytes).ns);
                 let off = (fast / exact - 1.0).abs();
                 let Algorithm { collective, name: algorithm, .. } = &algorithm;
                 let which = format!("{collective} {algorithm} on {name} {text}, {bytes}: {off:.3}");

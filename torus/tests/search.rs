@@ -6,9 +6,9 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Expect, Schedule, check, max_ports};
 use hopbine_torus::registry;
 use hopbine_torus::search::{
-    Best, Point, Question, QuestionError, Search, best_of, better, splits,
+    Best, Candidate, Search, SearchError, SearchRequest, best_of, better, splits,
 };
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 use hopbine_torus::{Algorithm, Collective, Rank, Request};
 
 use crate::common::{NODE_SHAPES, SHAPES};
@@ -16,18 +16,18 @@ use crate::common::{NODE_SHAPES, SHAPES};
 /// Everything is tried on shapes of so many ranks, and some of six.
 const MOST_RANKS: u32 = 4;
 
-fn question(collective: Collective, text: &str, bytes: f64) -> Question {
+fn request(collective: Collective, text: &str, bytes: f64) -> SearchRequest {
     let shape: Shape = text.parse().unwrap();
     let (ports, map) = (max_ports(&shape), RankMap::default());
     let segments = vec![1 << 20];
-    Question { collective, shape, map, root: Rank(0), ports, bytes, segments }
+    SearchRequest { collective, shape, map, root: Rank(0), ports, bytes, segments }
 }
 
 /// All cells of some shapes that the machines have networks for.
 fn for_each_cell(
     collective: Collective,
     shapes: &[&str],
-    visit: impl Fn(&str, &Question, (&Network, &Machine)),
+    visit: impl Fn(&str, &SearchRequest, (&Network, &Machine)),
 ) {
     let sizes = match collective {
         Collective::Barrier => vec![0.0],
@@ -40,7 +40,7 @@ fn for_each_cell(
             let Ok(network) = Network::new(machine.network, &shape, 0) else { continue };
             for &bytes in &sizes {
                 let which = format!("{collective} of {bytes} B on {text}, {}", machine.name);
-                visit(&which, &question(collective, text, bytes), (&network, &machine));
+                visit(&which, &request(collective, text, bytes), (&network, &machine));
             }
         }
     }
@@ -49,9 +49,10 @@ fn for_each_cell(
 /// What the fast player says, of messages up to 1 MiB.
 fn played(schedule: &Schedule, bytes: f64, (network, machine): (&Network, &Machine)) -> f64 {
     let flow = schedule.expand().unwrap();
-    let score = Score::of_one(&flow, network, |rank| schedule.map.vertex_of(&schedule.shape, rank));
+    let routed =
+        RoutedPlan::of_one(&flow, network, |rank| schedule.map.vertex_of(&schedule.shape, rank));
     let profile = Profile::Hopbine { segment_bytes: 1 << 20, call: CallForm::Repeated };
-    profile.play(schedule, &flow, &score, machine, bytes, false).unwrap().ns
+    profile.play(schedule, &flow, &routed, machine, bytes, false).unwrap().ns
 }
 
 /// The best of the whole space is what is found, and no schedule is below its bound.
@@ -59,19 +60,19 @@ fn equals_trying_everything(collective: Collective) {
     let small = SHAPES.iter().chain(&NODE_SHAPES).chain(&["2+2", "4m"]).copied();
     let small = small.filter(|text| text.parse::<Shape>().unwrap().n_ranks() <= MOST_RANKS);
     let small = small.chain(["6", "2x3"]);
-    for_each_cell(collective, &small.collect::<Vec<_>>(), |which, question, place| {
-        let mut search = Search::new(question, place.0, place.1).unwrap();
+    for_each_cell(collective, &small.collect::<Vec<_>>(), |which, request, place| {
+        let mut search = Search::new(request, place.0, place.1).unwrap();
         let mut best = f64::INFINITY;
         let (mut n, mut n_below) = (0, 0);
-        for point in search.all() {
-            let cost = point.cost(question, place, best);
-            let Point { schedule, bound_ns, .. } = &point;
+        for candidate in search.all() {
+            let cost = candidate.cost(request, place, best);
+            let Candidate { schedule, bound_ns, .. } = &candidate;
             // One rank that stands for all may be faster than any can be.
             let limits = place.1.limits(place.0);
-            let any = Bounds::new(collective, schedule.ports, &limits).call(question.bytes).1;
-            let ns = played(schedule, question.bytes, place).max(any);
+            let any = Bounds::new(collective, schedule.ports, &limits).call(request.bytes).1;
+            let ns = played(schedule, request.bytes, place).max(any);
             assert!(*bound_ns <= ns + 1e-6, "{which}: {bound_ns} and {ns}\n{schedule}");
-            if point.counts(&cost) {
+            if candidate.counts(&cost) {
                 best = best.min(cost.ns);
             }
             n += 1;
@@ -80,11 +81,11 @@ fn equals_trying_everything(collective: Collective) {
         }
         // Of prefixes only those rank after rank have bounds of their own; some machines' memories cost nothing.
         let has_bounds =
-            collective.sums() == Sums::Everyone && !question.shape.active_dims().is_empty();
+            collective.sums() == Sums::Everyone && !request.shape.active_dims().is_empty();
         assert!(n_below > 0 || !has_bounds, "{which}: bounds say nothing");
-        while let Some(point) = search.next(u64::MAX) {
-            let cost = point.cost(question, place, search.best_ns());
-            search.learn(point, cost);
+        while let Some(candidate) = search.next(u64::MAX) {
+            let cost = candidate.cost(request, place, search.best_ns());
+            search.learn(candidate, cost);
         }
         let (found, certificate) = (search.best().unwrap(), search.certificate());
         let is_best = |ns: f64| (ns - best).abs() <= 1e-9 * best;
@@ -101,23 +102,23 @@ crate::for_every_collective!(equals_trying_everything);
 #[test]
 fn it_beats_or_equals_the_registry() {
     for collective in Collective::ALL {
-        for_each_cell(collective, &["4x4", "5x3", "2x3+2", "8"], |which, question, place| {
-            let mut search = Search::new(question, place.0, place.1).unwrap();
+        for_each_cell(collective, &["4x4", "5x3", "2x3+2", "8"], |which, request, place| {
+            let mut search = Search::new(request, place.0, place.1).unwrap();
             for _ in 0..300 {
-                let Some(point) = search.next(100_000) else { break };
-                let cost = point.cost(question, place, search.best_ns());
-                search.learn(point, cost);
+                let Some(candidate) = search.next(100_000) else { break };
+                let cost = candidate.cost(request, place, search.best_ns());
+                search.learn(candidate, cost);
             }
             let best = search.best_ns();
             let certificate = search.certificate();
             assert!(certificate.space_ns <= best && certificate.bound.1 <= best, "{certificate:?}");
-            let Question { ref shape, ref map, root, ports, .. } = *question;
+            let SearchRequest { ref shape, ref map, root, ports, .. } = *request;
             for algorithm in registry::algorithms(collective) {
-                let request =
+                let row_request =
                     Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
-                let Ok(schedule) = algorithm.schedule(&request) else { continue };
-                let point = Point::of_schedule(schedule);
-                let cost = point.cost(question, place, best);
+                let Ok(schedule) = algorithm.schedule(&row_request) else { continue };
+                let candidate = Candidate::of_schedule(schedule);
+                let cost = candidate.cost(request, place, best);
                 assert!(cost.ns >= best - 1e-6, "{which}: {best}, {} {cost:?}", algorithm.name);
             }
         });
@@ -133,20 +134,20 @@ fn every_schedule_of_the_space_has_a_name() {
     for collective in Collective::ALL {
         let (mut n, mut n_ordered) = (0, 0);
         for text in ["6", "4x3", "2x2x2", "4+2", "1"] {
-            let question = question(collective, text, 1024.0);
-            let network = Network::new(machine.network, &question.shape, 0).unwrap();
-            let search = Search::new(&question, &network, &machine).unwrap();
-            let all: Vec<Point> = search.all().collect();
+            let request = request(collective, text, 1024.0);
+            let network = Network::new(machine.network, &request.shape, 0).unwrap();
+            let search = Search::new(&request, &network, &machine).unwrap();
+            let all: Vec<Candidate> = search.all().collect();
             // Of many, some.
             let each = all.len() / MOST_NAMED + 1;
-            for Point { schedule, .. } in all.into_iter().step_by(each) {
+            for Candidate { schedule, .. } in all.into_iter().step_by(each) {
                 let name = registry::name_of(&schedule).unwrap_or_else(|| panic!("{schedule}"));
                 let named = registry::find(collective, &name).unwrap();
                 let algorithm = Algorithm::of_schedule(&schedule);
                 assert_eq!((&named.name, &algorithm.name), (&name.into(), &named.name));
                 let Schedule { shape, map, root, ports, .. } = schedule.clone();
-                let request = Request { shape, map, root, ports: Some(ports) };
-                assert_eq!(algorithm.schedule(&request).as_ref(), Ok(&schedule));
+                let row_request = Request { shape, map, root, ports: Some(ports) };
+                assert_eq!(algorithm.schedule(&row_request).as_ref(), Ok(&schedule));
                 n += 1;
                 n_ordered += u32::from(algorithm.name.contains('@'));
             }
@@ -174,8 +175,8 @@ fn a_schedule_without_a_name_is_an_algorithm() {
         assert_eq!(registry::name_of(&schedule), None);
         let algorithm = Algorithm::of_schedule(&schedule);
         let Schedule { shape, map, root, ports, .. } = schedule.clone();
-        let request = Request { shape, map, root, ports: Some(ports) };
-        assert_eq!(algorithm.schedule(&request), Ok(schedule));
+        let row_request = Request { shape, map, root, ports: Some(ports) };
+        assert_eq!(algorithm.schedule(&row_request), Ok(schedule));
         assert!(algorithm.summary().contains("as it is written"));
         algorithm.name
     });
@@ -186,20 +187,21 @@ fn a_schedule_without_a_name_is_an_algorithm() {
 #[test]
 fn a_search_that_counts_is_the_same_again() {
     let machine = Machine::built_in("tofu-d").unwrap();
-    let question = question(Collective::Allreduce, "4x4x3", 4096.0);
-    let network = Network::new(machine.network, &question.shape, 0).unwrap();
+    let request = request(Collective::Allreduce, "4x4x3", 4096.0);
+    let network = Network::new(machine.network, &request.shape, 0).unwrap();
     let place = (&network, &machine);
-    let found = |more| best_of(&question, place, more).unwrap().unwrap();
+    let found = |more| best_of(&request, place, more).unwrap().unwrap();
     let (rows, more) = (found(0), found(40));
     // A split that gains less than 1 % is not taken.
     assert!(more.0.cost.ns <= 1.01 * rows.0.cost.ns && more.1.predicted > rows.1.predicted);
     let again = found(40);
     assert_eq!((again.0.schedule, again.0.cost, again.1), (more.0.schedule, more.0.cost, more.1));
     for algorithm in registry::algorithms(Collective::Allreduce) {
-        let Question { ref shape, ref map, root, ports, .. } = question;
-        let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
-        let Ok(schedule) = algorithm.schedule(&request) else { continue };
-        let cost = Point::of_schedule(schedule).cost(&question, place, f64::INFINITY);
+        let SearchRequest { ref shape, ref map, root, ports, .. } = request;
+        let row_request =
+            Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
+        let Ok(schedule) = algorithm.schedule(&row_request) else { continue };
+        let cost = Candidate::of_schedule(schedule).cost(&request, place, f64::INFINITY);
         assert!(cost.ns >= rows.0.cost.ns - 1e-6, "{}: {cost:?}", algorithm.name);
     }
 }
@@ -208,16 +210,16 @@ fn a_search_that_counts_is_the_same_again() {
 #[test]
 fn a_search_that_is_stopped_is_not_exhaustive() {
     let machine = Machine::built_in("tofu-d").unwrap();
-    let question = question(Collective::Allreduce, "4x4x4", 1_048_576.0);
-    let network = Network::new(machine.network, &question.shape, 0).unwrap();
-    let mut search = Search::new(&question, &network, &machine).unwrap();
+    let request = request(Collective::Allreduce, "4x4x4", 1_048_576.0);
+    let network = Network::new(machine.network, &request.shape, 0).unwrap();
+    let mut search = Search::new(&request, &network, &machine).unwrap();
     assert!(!search.certificate().is_exhaustive);
     assert!(search.next(0).is_none());
-    let point = search.next(100_000).unwrap();
+    let candidate = search.next(100_000).unwrap();
     let handed_out = search.certificate();
-    assert!(handed_out.space_ns <= point.bound_ns && handed_out.predicted == 0);
-    let cost = point.cost(&question, (&network, &machine), search.best_ns());
-    search.learn(point, cost);
+    assert!(handed_out.space_ns <= candidate.bound_ns && handed_out.predicted == 0);
+    let cost = candidate.cost(&request, (&network, &machine), search.best_ns());
+    search.learn(candidate, cost);
     let certificate = search.certificate();
     assert!(!certificate.is_exhaustive && certificate.predicted == 1, "{certificate:?}");
     assert!(certificate.space_ns < search.best_ns());
@@ -226,17 +228,17 @@ fn a_search_that_is_stopped_is_not_exhaustive() {
 #[test]
 fn questions_without_answers_are_refused() {
     let machine = Machine::built_in("ideal-torus").unwrap();
-    let good = question(Collective::Bcast, "4x4", 8.0);
+    let good = request(Collective::Bcast, "4x4", 8.0);
     let network = Network::new(machine.network, &good.shape, 0).unwrap();
-    let refused = |question: &Question| Search::new(question, &network, &machine).err().unwrap();
+    let refused = |request: &SearchRequest| Search::new(request, &network, &machine).err().unwrap();
     for ports in [0, 5] {
-        let error = refused(&Question { ports, ..good.clone() });
-        assert!(matches!(error, QuestionError::Ports { max: 4, .. }), "{error}");
+        let error = refused(&SearchRequest { ports, ..good.clone() });
+        assert!(matches!(error, SearchError::Ports { max: 4, .. }), "{error}");
     }
     for segments in [vec![], vec![0]] {
-        assert_eq!(refused(&Question { segments, ..good.clone() }), QuestionError::Segments);
+        assert_eq!(refused(&SearchRequest { segments, ..good.clone() }), SearchError::Segments);
     }
-    let error = refused(&Question { root: Rank(16), ..good });
+    let error = refused(&SearchRequest { root: Rank(16), ..good });
     assert!(error.to_string().contains("ranks 0 to 15"), "{error}");
 }
 
@@ -253,19 +255,20 @@ fn lanes_of_unequal_dimensions_get_parts_that_differ() {
         (Collective::Allreduce, "bucket", "4x4x4"),
         (Collective::Bcast, "mixed-tree", "3x7"),
     ] {
-        let question = question(collective, text, 262_144.0);
-        let network = Network::new(machine.network, &question.shape, 0).unwrap();
+        let request = request(collective, text, 262_144.0);
+        let network = Network::new(machine.network, &request.shape, 0).unwrap();
         let place = (&network, &machine);
         let algorithm = registry::find(collective, name).unwrap();
-        let Question { shape, map, root, ports, .. } = question.clone();
-        let request = Request { shape, map, root, ports: Some(ports) };
-        let schedule = algorithm.schedule(&request).unwrap();
-        let point = Point::of_schedule(schedule.clone());
-        let equal = Best { schedule, cost: point.cost(&question, place, f64::INFINITY) };
-        let all: Vec<Best> = splits(&equal, &question, place).collect();
+        let SearchRequest { shape, map, root, ports, .. } = request.clone();
+        let row_request = Request { shape, map, root, ports: Some(ports) };
+        let schedule = algorithm.schedule(&row_request).unwrap();
+        let candidate = Candidate::of_schedule(schedule.clone());
+        let equal = Best { schedule, cost: candidate.cost(&request, place, f64::INFINITY) };
+        let all: Vec<Best> = splits(&equal, &request, place).collect();
         for Best { schedule, cost } in &all {
             assert!(!schedule.split.is_equal());
-            let again = Point::of_schedule(schedule.clone()).cost(&question, place, equal.cost.ns);
+            let again =
+                Candidate::of_schedule(schedule.clone()).cost(&request, place, equal.cost.ns);
             assert!(again.ns <= cost.ns, "{name} on {text}: {again:?} and {cost:?}");
             let faults = check(&schedule.expand().unwrap(), Expect::default());
             assert!(faults.is_empty(), "{name} on {text}: {}", faults[0]);

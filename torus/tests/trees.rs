@@ -2,7 +2,7 @@
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule};
-use hopbine_torus::sim::{CallForm, Machine, Network, Outcome, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Outcome, Profile, RoutedPlan};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 
 /// The longest segment, bytes.
@@ -14,8 +14,8 @@ struct Tree {
     schedule: Schedule,
     flow: Expansion,
     machine: Machine,
-    fast: Score,
-    exact: Score,
+    fast: RoutedPlan,
+    exact: RoutedPlan,
 }
 
 impl Tree {
@@ -31,24 +31,24 @@ impl Tree {
         let schedule = algorithm.schedule(&request).ok()?;
         let flow = schedule.expand().unwrap();
         let place = |rank: Rank| Vertex(rank.0);
-        let fast = Score::of_one(&flow, network, place);
+        let fast = RoutedPlan::of_one(&flow, network, place);
         if fast.is_exact() || fast.whole().iter().any(Option::is_none) {
             return None;
         }
-        let exact = Score::of_all(&flow, network, place).unwrap();
+        let exact = RoutedPlan::of_all(&flow, network, place).unwrap();
         Some(Tree { schedule, flow, machine: machine.clone(), fast, exact })
     }
 
     fn played(&self, is_exact: bool, bytes: f64) -> Outcome {
         let Tree { schedule, flow, machine, fast, exact } = self;
-        let score = if is_exact { exact } else { fast };
-        PROFILE.play(schedule, flow, score, machine, bytes, false).unwrap()
+        let routed = if is_exact { exact } else { fast };
+        PROFILE.play(schedule, flow, routed, machine, bytes, false).unwrap()
     }
 }
 
-/// Edge-disjoint trees and cycles, and trees on one port in which what ranks send does not meet: both players agree. Others
-/// are nearer than a bound; there, messages of several ports and steps share links, and the fast player
-/// counts how many they are, not when.
+/// Edge-disjoint trees and cycles, and trees on one port in which what ranks send does not meet: both players agree.
+/// Others are nearer than a bound; there, messages of several ports and steps share links, and the fast player counts
+/// how many they are, not when.
 #[test]
 fn trees_take_as_long_on_both_players() {
     let mut n_cases = [0, 0];
@@ -84,7 +84,7 @@ fn trees_take_as_long_on_both_players() {
                         "{} {}, {} ports, on {name} {text}, {bytes}: {ratio:.3}",
                         algorithm.collective, algorithm.name, tree.schedule.ports
                     );
-                    let spent = fast.parts.total();
+                    let spent = fast.breakdown.total();
                     assert!(
                         (spent / fast.ns - 1.0).abs() < 1e-6,
                         "{which}: {spent} of {}",

@@ -125,7 +125,7 @@ fn check_views(collective: Collective) {
                             }
                         }
                         n_steps += 1;
-                        if let DependsOn::Step(before) = flow.after(lane, step) {
+                        if let DependsOn::Step(before) = flow.depends_on(lane, step) {
                             assert!(before < step, "{}", which());
                         }
                     }
@@ -175,10 +175,11 @@ fn steps_depend_on_what_they_pass_on() {
                             let runs = message.runs.iter();
                             for position in runs.flat_map(|run| run.start..run.end()) {
                                 if let Some(&before) = arrived.get(&(message.from, position)) {
-                                    let DependsOn::Step(after) = flow.after(lane, step) else {
+                                    let DependsOn::Step(depends_on) = flow.depends_on(lane, step)
+                                    else {
                                         panic!("{} on {text}: {lane} {step}", algorithm.name)
                                     };
-                                    assert!(before <= after, "{} on {text}", algorithm.name);
+                                    assert!(before <= depends_on, "{} on {text}", algorithm.name);
                                     n_passed_on += 1;
                                 }
                                 now.push((message.to, position));

@@ -3,7 +3,8 @@
 use hopbine_torus::bounds::{LeastTraffic, Links};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{
-    Checker, Expect, Flow, Listed, Mixed, Plan, PlanFault, Schedule, Traffic, Violation, traffic,
+    Checker, Expect, Flow, InconsistentPlans, Listed, Plan, PlanFault, Schedule, Traffic,
+    Violation, traffic,
 };
 use hopbine_torus::{Rank, RankMap, Shape};
 use rayon::prelude::*;
@@ -49,7 +50,7 @@ pub fn schedule(
 pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar: &Bar) -> Verdict {
     match Listed::new(plans) {
         Ok(listed) => flow(&listed, shape, map, expect, None, bar),
-        Err(Mixed { rank, what }) => {
+        Err(InconsistentPlans { rank, what }) => {
             let fault = PlanFault::Inconsistent { what };
             let violation = Violation { rank, lane: None, step: None, position: None, fault };
             Verdict {

@@ -51,7 +51,7 @@ impl Task {
         let tuning = config.tuning.as_ref().unwrap_or(config.table());
         let choice = if case.is_learnt() {
             let choice = tuning.choose_unknown(case.collective, shape, most);
-            match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {
+            match choice.algorithm.is_direct() || case.collective != Collective::Alltoall {
                 true => choice,
                 // The algorithm for the data, after the ranks have learnt the sizes.
                 false => tuning.choose_learnt(shape, case.longest_bytes(), most),

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use hopbine_torus::plan::{Expect, Schedule};
-use hopbine_torus::search::{Best, Certificate, Cost, Point, Question, Search, better, splits};
+use hopbine_torus::search::{
+    Best, Candidate, Certificate, Cost, Search, SearchRequest, better, splits,
+};
 use hopbine_torus::sim::{Machine, Network};
 use rayon::prelude::*;
 
@@ -35,9 +37,9 @@ pub struct Searched {
 /// have been visited. Then tries unequal parts for the lanes of the best few schedules.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a question without an answer.
+/// [`CliError::Usage`] for a request without a result.
 pub fn search(
-    question: &Question,
+    request: &SearchRequest,
     network: &Network,
     machine: &Machine,
     budget: Budget,
@@ -45,31 +47,32 @@ pub fn search(
 ) -> Result<Searched, CliError> {
     let start = Instant::now();
     let searching = Budget(budget.0.mul_f64(SEARCHING));
-    let mut search = Search::new(question, network, machine)
+    let mut search = Search::new(request, network, machine)
         .map_err(|error| CliError::Usage(error.to_string()))?;
     let (mut named, mut slowest): (Option<(Schedule, Cost)>, _) = (None, Duration::ZERO);
     while !search.is_over() {
-        let mut batch: Vec<Point> = Vec::new();
+        let mut batch: Vec<Candidate> = Vec::new();
         while batch.len() < rayon::current_num_threads() {
             match search.next(NODES_AT_A_TIME) {
-                Some(point) => batch.push(point),
+                Some(candidate) => batch.push(candidate),
                 None => break,
             }
         }
         let (begun, best_ns) = (Instant::now(), search.best_ns());
-        let cost = |point: Point| {
-            let cost = point.cost(question, (network, machine), best_ns);
-            (point, cost)
+        let cost = |candidate: Candidate| {
+            let cost = candidate.cost(request, (network, machine), best_ns);
+            (candidate, cost)
         };
-        let costs: Vec<(Point, Cost)> = batch.into_par_iter().map(cost).collect();
+        let costs: Vec<(Candidate, Cost)> = batch.into_par_iter().map(cost).collect();
         slowest = slowest.max(begun.elapsed());
-        for (point, cost) in costs {
+        for (candidate, cost) in costs {
             bar.expect(1);
             bar.advance(1);
-            if point.is_named && named.as_ref().is_none_or(|(_, best)| cost.ns < best.ns) {
-                named = Some((point.schedule.clone(), cost));
+            if candidate.is_registry_row && named.as_ref().is_none_or(|(_, best)| cost.ns < best.ns)
+            {
+                named = Some((candidate.schedule.clone(), cost));
             }
-            search.learn(point, cost);
+            search.learn(candidate, cost);
         }
         bar.say(&format!("{:.2} us", search.best_ns() / 1e3));
         let has_room =
@@ -83,7 +86,7 @@ pub fn search(
         CliError::Usage("no schedule was predicted exactly enough; please report it".to_owned())
     })?;
     let of_found = |found: &Best| {
-        let mut splits = splits(found, question, (network, machine));
+        let mut splits = splits(found, request, (network, machine));
         // The first split takes several predictions.
         let next = || if budget.has_room(start, 4 * slowest) { splits.next() } else { None };
         std::iter::from_fn(next).collect()

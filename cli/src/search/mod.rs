@@ -4,7 +4,7 @@ mod driver;
 
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Recipe, Schedule, WalkRecipe};
-use hopbine_torus::search::{Best, Cost, Question};
+use hopbine_torus::search::{Best, Cost, SearchRequest};
 use hopbine_torus::sim::Machine;
 use hopbine_torus::sizes::{self, parse_size};
 use hopbine_torus::{Collective, Rank, Shape, registry};
@@ -91,7 +91,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let machine = file::machine(&args.machine)?;
     let shape = &args.place.torus;
     host::check_plans(shape, true)?;
-    let question = Question {
+    let request = SearchRequest {
         collective: args.collective,
         shape: shape.clone(),
         map: args.place.rank_map()?,
@@ -105,7 +105,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     };
     let network = network(&machine, shape)?;
     let bar = progress::bar(0, "searching");
-    let searched = search(&question, &network, &machine, args.budget, &bar)?;
+    let searched = search(&request, &network, &machine, args.budget, &bar)?;
     drop(bar);
     let is_proved = shape.n_ranks() <= most_proved(args.collective) || args.prove;
     if is_proved {

@@ -114,7 +114,7 @@ fn best_other(families: &[Family<'_>], own: usize, size: usize) -> Option<(usize
 #[cfg(test)]
 pub mod tests {
     use hopbine_torus::Collective;
-    use hopbine_torus::sim::{Outcome, Parts};
+    use hopbine_torus::sim::{Outcome, TimeBreakdown};
 
     use super::*;
 
@@ -127,7 +127,7 @@ pub mod tests {
             bounds: None,
             played: times
                 .iter()
-                .map(|&ns| Outcome { ns, parts: Parts::default(), spans: vec![] })
+                .map(|&ns| Outcome { ns, breakdown: TimeBreakdown::default(), spans: vec![] })
                 .collect(),
         });
         Predicted {

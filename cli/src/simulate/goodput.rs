@@ -1,14 +1,14 @@
 //! The times of all schedules by size, the fastest first.
 
 use hopbine_torus::Collective;
-use hopbine_torus::sim::{Outcome as Played, Part};
+use hopbine_torus::sim::{Outcome as Played, TimeCategory};
 use hopbine_torus::sizes;
 
 use super::predict::{Predicted, Series};
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
-/// A row for each size and schedule. `explains` adds the parts of the time.
+/// A row for each size and schedule. `explains` adds the time by category.
 pub fn report(predicted: &Predicted, explains: bool) -> Report {
     let Predicted { collective, shape, machine, sizes: all_sizes, series: all, notes } = predicted;
     let is_barrier = *collective == Collective::Barrier;
@@ -25,9 +25,9 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
         Column::number("gap", "gap").only_if(has_bounds && !explains).yields(3),
         Column::text("decided_by", "by").only_if(has_bounds && !explains).yields(3),
     ];
-    columns.extend(
-        Part::ALL.map(|part| Column::number(part.name(), part.name()).only_if(explains).yields(3)),
-    );
+    columns.extend(TimeCategory::ALL.map(|category| {
+        Column::number(category.name(), category.name()).only_if(explains).yields(3)
+    }));
     let mut rows = Vec::new();
     for (index, &bytes) in all_sizes.iter().enumerate() {
         let mut of_size: Vec<(&Series, &Played)> =
@@ -57,9 +57,9 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
                 ],
                 None => [Cell::none(), Cell::none(), Cell::none()],
             });
-            cells.extend(Part::ALL.map(|part| {
-                let share = played.parts.of(part) / played.ns;
-                Cell::new(played.parts.of(part) / 1e3, format!("{:.0}%", 100.0 * share))
+            cells.extend(TimeCategory::ALL.map(|category| {
+                let share = played.breakdown.of(category) / played.ns;
+                Cell::new(played.breakdown.of(category) / 1e3, format!("{:.0}%", 100.0 * share))
             }));
             rows.push(cells);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopbine_torus::sim::{Machine, Network, Resource, ScoredMessage, Span, SpanKind};
+use hopbine_torus::sim::{Machine, Network, Resource, RoutedMessage, Span, SpanKind};
 use hopbine_torus::{LaneId, LinkId, StepId};
 
 use super::one::OneCall;
@@ -11,7 +11,7 @@ use crate::report::Report;
 
 /// A message on a link.
 pub struct Carried<'a> {
-    pub message: ScoredMessage<'a>,
+    pub message: RoutedMessage<'a>,
     /// Start and end of its transmission by the sender, in ns.
     pub ns: [f64; 2],
 }
@@ -46,13 +46,13 @@ pub struct LinkTimes<'a> {
 impl<'a> LinkTimes<'a> {
     /// The links of a call for which all ranks were simulated with times.
     pub fn of(call: &'a OneCall<'_>, network: &Network) -> Self {
-        let score = &call.call.score;
+        let routed = &call.call.routed;
         let mut by_link: BTreeMap<LinkId, Vec<Carried<'_>>> = BTreeMap::new();
         for &Span { lane, step, kind, start_ns, end_ns, .. } in &call.played.spans {
             let (SpanKind::Sends { message }, Some(step)) = (kind, step) else { continue };
-            let message = score.message(LaneId(lane as usize), StepId(step as usize), message);
+            let message = routed.message(LaneId(lane as usize), StepId(step as usize), message);
             for &(number, _) in message.crossed {
-                let Resource::Link(link) = score.resource(number) else { continue };
+                let Resource::Link(link) = routed.resource(number) else { continue };
                 let carried = Carried { message, ns: [start_ns, end_ns] };
                 by_link.entry(link).or_default().push(carried);
             }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn messages_at_the_same_time_have_rooms_of_their_own() {
-        let message = ScoredMessage {
+        let message = RoutedMessage {
             lane: LaneId(0),
             port: PortId(0),
             step: StepId(0),

@@ -17,7 +17,7 @@ pub struct LinkLoad {
     /// The vertex at which the link starts, its dimension, and its direction.
     pub from: Vertex,
     pub dim: usize,
-    pub way: String,
+    pub direction: String,
     /// Number of messages on the link.
     pub n_messages: u64,
     /// Bytes on the link, as a multiple of n.
@@ -34,11 +34,11 @@ pub struct Loads {
 impl Loads {
     /// The loads of a call for which all ranks were simulated.
     pub fn of(call: &OneCall<'_>, network: &Network) -> Self {
-        let score = &call.call.score;
+        let routed = &call.call.routed;
         let mut found: HashMap<LinkId, (u64, f64)> = HashMap::new();
-        for message in score.messages() {
+        for message in routed.messages() {
             for (number, _) in message.crossed {
-                let Resource::Link(link) = score.resource(*number) else { continue };
+                let Resource::Link(link) = routed.resource(*number) else { continue };
                 let (n_messages, load) = found.entry(link).or_default();
                 *n_messages += 1;
                 *load += message.share;
@@ -49,8 +49,8 @@ impl Loads {
         let vertices = network.vertices().clone();
         let links = found.into_iter().map(|(link, (n_messages, load))| {
             let name = network.whole().link_name(link);
-            let NetworkLink { from, dim, way } = network.link(link);
-            LinkLoad { name, from: vertices.vertex(from), dim, way, n_messages, load }
+            let NetworkLink { from, dim, direction } = network.link(link);
+            LinkLoad { name, from: vertices.vertex(from), dim, direction, n_messages, load }
         });
         Loads { links: links.collect(), vertices }
     }
@@ -72,7 +72,7 @@ impl Loads {
             vec![
                 Cell::text(&*link.name),
                 Cell::text(self.vertices.coord(link.from).to_string()),
-                Cell::text(&*link.way),
+                Cell::text(&*link.direction),
                 Cell::count(link.n_messages),
                 Cell::new(bytes, decimal(bytes, 1)),
                 Cell::new(link.load, decimal(link.load, 4)),

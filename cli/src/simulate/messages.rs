@@ -21,22 +21,22 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
         Column::number("bytes", "bytes"),
         Column::text("crosses", "crosses").wraps(),
     ];
-    let score = &call.call.score;
+    let routed = &call.call.routed;
     // The links and interfaces that are used, in order.
-    let mut used: Vec<u32> = score
+    let mut used: Vec<u32> = routed
         .messages()
         .flat_map(|message| message.crossed.iter().map(|(resource, _)| *resource))
         .collect();
     used.sort_unstable();
     used.dedup();
-    let name = |number: u32| match score.resource(number) {
+    let name = |number: u32| match routed.resource(number) {
         Resource::Link(link) => network.whole().link_name(link),
         Resource::In { node, port } => format!("node {node} in {}", port.0),
         Resource::Memory { node } => format!("node {node} memory"),
         Resource::Out { node, port } => format!("node {node} out {}", port.0),
     };
     let resource = |&number: &u32| {
-        let (kind, gb_per_s, ns) = match score.resource(number) {
+        let (kind, gb_per_s, ns) = match routed.resource(number) {
             Resource::Link(link) if network.is_on_board(link) => {
                 ("board", machine.link, machine.board_hop_ns)
             }
@@ -47,7 +47,7 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
         json!({ "name": name(number), "kind": kind, "gb_per_s": gb_per_s, "ns": ns })
     };
     let resources: Vec<Value> = used.iter().map(resource).collect();
-    let rows = score.messages().map(|message| {
+    let rows = routed.messages().map(|message| {
         let number = |resource: u32| used.binary_search(&resource).expect("a resource in use");
         let crossed: Vec<usize> =
             message.crossed.iter().map(|(resource, _)| number(*resource)).collect();
@@ -86,7 +86,7 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
 
 /// Number of steps of the lane from which a rank must have received all messages before it posts `step`.
 fn awaits(flow: &dyn Flow, lane: LaneId, step: StepId) -> u64 {
-    let carried = match flow.after(lane, step) {
+    let carried = match flow.depends_on(lane, step) {
         DependsOn::Nothing => 0,
         DependsOn::Step(before) => before.index() + 1,
     };

@@ -4,7 +4,7 @@ use hopbine_torus::bounds::Bounds;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule};
 use hopbine_torus::sim::{
-    Conditions, Machine, Network, Outcome as Played, PaperCall, Profile, Score,
+    Conditions, Machine, Network, Outcome as Played, PaperCall, Profile, RoutedPlan,
 };
 use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
@@ -126,7 +126,7 @@ fn series(
     Ok(Series {
         algorithm: name.to_owned(),
         ports: schedule.ports,
-        is_exact: call.score.is_exact(),
+        is_exact: call.routed.is_exact(),
         bounds,
         played: played.collect::<Result<_, CliError>>()?,
     })
@@ -138,7 +138,7 @@ pub struct Call<'a> {
     /// The schedule as the software executes it.
     pub schedule: Schedule,
     pub flow: Expansion,
-    pub score: Score,
+    pub routed: RoutedPlan,
 }
 
 impl<'a> Call<'a> {
@@ -158,12 +158,12 @@ impl<'a> Call<'a> {
         let schedule = profile(args).performed(schedule.clone());
         let flow = schedule.expand().expect("the registry's schedules are valid");
         let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
-        let score = match is_exact || !conditions.is_usual() {
-            true => Score::of_all_under(conditions, &flow, network, place)
+        let routed = match is_exact || !conditions.is_usual() {
+            true => RoutedPlan::of_all_under(conditions, &flow, network, place)
                 .map_err(|error| CliError::Usage(error.to_string()))?,
-            false => Score::of_one(&flow, network, place),
+            false => RoutedPlan::of_one(&flow, network, place),
         };
-        Ok(Call { name, schedule, flow, score })
+        Ok(Call { name, schedule, flow, routed })
     }
 
     /// Predicts the time of a call of `bytes` bytes.
@@ -177,8 +177,8 @@ impl<'a> Call<'a> {
         bytes: u64,
         with_spans: bool,
     ) -> Result<Played, CliError> {
-        let Call { name, schedule, flow, score } = self;
-        let played = profile(args).play(schedule, flow, score, machine, bytes as f64, with_spans);
+        let Call { name, schedule, flow, routed } = self;
+        let played = profile(args).play(schedule, flow, routed, machine, bytes as f64, with_spans);
         played.map_err(|error| CliError::Usage(format!("{name}: {error}")))
     }
 }

@@ -1,7 +1,7 @@
 //! The activities of ports in one call, with their times.
 
 use hopbine_torus::plan::Flow;
-use hopbine_torus::sim::{Machine, Part, Span, SpanKind};
+use hopbine_torus::sim::{Machine, Span, SpanKind, TimeCategory};
 use hopbine_torus::{LaneId, StepId};
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use crate::trace::event::{Event, Kind};
 /// The name of an activity.
 fn doing(kind: SpanKind) -> &'static str {
     match kind {
-        SpanKind::Busy(part) => part.name(),
+        SpanKind::Busy(category) => category.name(),
         SpanKind::Waits => "waits",
         SpanKind::Sends { .. } => "sends",
     }
@@ -32,7 +32,7 @@ pub fn spans<'a>(call: &'a OneCall<'_>) -> Vec<&'a Span> {
 /// The activities as events, with an event for the call itself on every simulated rank.
 pub fn events(call: &OneCall<'_>) -> Vec<Event> {
     let lanes = call.call.flow.lanes();
-    let score = &call.call.score;
+    let routed = &call.call.routed;
     let ns = |ns: f64| ns.round() as i64;
     let event = |rank, port, kind, name: String, [start, end]: [f64; 2], args| Event {
         rank,
@@ -48,25 +48,25 @@ pub fn events(call: &OneCall<'_>) -> Vec<Event> {
         let args = args.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
         event(rank, None, Kind::Call, call.collective.to_string(), [0.0, call.played.ns], args)
     };
-    let mut events: Vec<Event> = (0..score.n_agents()).map(whole).collect();
+    let mut events: Vec<Event> = (0..routed.n_agents()).map(whole).collect();
     events.extend(spans(call).into_iter().map(|span| {
         let mut args = Map::new();
         if let Some(step) = span.step {
             args.insert("step".to_owned(), Value::from(step));
         }
         let (kind, mut name) = match span.kind {
-            SpanKind::Busy(Part::Fold) => (Kind::Fold, doing(span.kind).to_owned()),
-            SpanKind::Busy(Part::Copy) => (Kind::Copy, doing(span.kind).to_owned()),
+            SpanKind::Busy(TimeCategory::Fold) => (Kind::Fold, doing(span.kind).to_owned()),
+            SpanKind::Busy(TimeCategory::Copy) => (Kind::Copy, doing(span.kind).to_owned()),
             SpanKind::Busy(_) => (Kind::Work, doing(span.kind).to_owned()),
             SpanKind::Waits => (Kind::Wait, doing(span.kind).to_owned()),
             SpanKind::Sends { .. } => (Kind::Send, doing(span.kind).to_owned()),
         };
         if let (SpanKind::Sends { message }, Some(step)) = (span.kind, span.step) {
             let (lane, step) = (LaneId(span.lane as usize), StepId(step as usize));
-            let message = score.message(lane, step, message);
+            let message = routed.message(lane, step, message);
             let bytes = (message.share * call.bytes as f64).round() as u64;
             args.insert("bytes".to_owned(), Value::from(bytes));
-            if score.n_agents() > 1 {
+            if routed.n_agents() > 1 {
                 name = format!("to {}", message.to.0);
                 args.insert("to".to_owned(), Value::from(message.to.0));
             }
@@ -81,7 +81,7 @@ pub fn events(call: &OneCall<'_>) -> Vec<Event> {
 /// A row for each activity of a port.
 pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
     let columns = vec![
-        Column::number("rank", "rank").only_if(call.call.score.n_agents() > 1),
+        Column::number("rank", "rank").only_if(call.call.routed.n_agents() > 1),
         Column::number("lane", "lane"),
         Column::number("port", "port").yields(1),
         Column::number("step", "step"),
@@ -105,12 +105,18 @@ pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
     let mut notes = vec![format!(
         "Sends: the port's interface sends a message. Waits: the port's thread waits for messages or locks. \
          Other rows are what the thread does: {}.",
-        [Part::Setup, Part::Threads, Part::Software, Part::Fold, Part::Copy]
-            .map(Part::name)
-            .join(", ")
+        [
+            TimeCategory::Setup,
+            TimeCategory::Threads,
+            TimeCategory::Software,
+            TimeCategory::Fold,
+            TimeCategory::Copy
+        ]
+        .map(TimeCategory::name)
+        .join(", ")
     )];
-    if call.call.score.n_agents() == 1 {
-        notes.push(match call.call.score.is_exact() {
+    if call.call.routed.n_agents() == 1 {
+        notes.push(match call.call.routed.is_exact() {
             true => {
                 "All ranks do the same, and one is simulated; --exact simulates all.".to_owned()
             }

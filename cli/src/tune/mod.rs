@@ -305,7 +305,7 @@ fn candidates(collective: Collective, shape: &Shape) -> Vec<Algorithm> {
 
 /// Whether a rank sends more than [`MOST_SENDS`] messages. Checks rank 0: the root, or a rank like all others.
 fn sends_to_all(algorithm: &Algorithm, shape: &Shape) -> bool {
-    if algorithm.is_straight() {
+    if algorithm.is_direct() {
         return true;
     }
     let (map, ports) = (RankMap::default(), Some(1));

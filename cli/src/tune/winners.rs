@@ -1,7 +1,7 @@
 //! Schedules outside the registry that beat all its algorithms: the additions of a search to a table.
 
 use hopbine_torus::plan::max_ports;
-use hopbine_torus::search::{Best, Question, best_of};
+use hopbine_torus::search::{Best, SearchRequest, best_of};
 use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Shape};
 use rayon::prelude::*;
@@ -41,7 +41,7 @@ pub fn winners(
     }
     bar.expect(asked.len() as u64);
     let beats = |&(ports, size): &(u32, usize)| {
-        let question = Question {
+        let request = SearchRequest {
             collective,
             shape: shape.clone(),
             map: RankMap::default(),
@@ -50,7 +50,7 @@ pub fn winners(
             bytes: cases.sizes[size] as f64,
             segments: SEGMENTS.to_vec(),
         };
-        let found = best_of(&question, (network, machine), N_PREDICTIONS)
+        let found = best_of(&request, (network, machine), N_PREDICTIONS)
             .map_err(|error| CliError::Usage(error.to_string()))?;
         bar.advance(1);
         let is_better = |found: &Best| {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hopbine_torus::choose::{
-    Candidates, DecisionTable, Feature, Features, Knowledge, Model, NumberRange, Otherwise, Row,
-    Rule, Segmentation, ShapeClass, TableError, TableProblem, Template, Wire,
+    Candidates, DecisionTable, FallbackTable, Feature, Features, Knowledge, Model, NumberRange,
+    Row, Rule, Segmentation, ShapeClass, TableError, TableProblem, Template, Wire,
 };
 use hopbine_torus::sim::Machine;
 use hopbine_torus::{Collective, Shape};
@@ -68,7 +68,7 @@ pub(super) fn parse(text: &str, others: TableLookup<'_>) -> Result<DecisionTable
         at => {
             let at = at.map_or_else(|| root.required("otherwise", valid), Ok)?;
             let table = others(at.text(valid)?).ok_or_else(|| at.wrong(valid))?;
-            Some(Otherwise { table, is_for_others })
+            Some(FallbackTable { table, is_for_others })
         }
     };
     let (mut classes, mut rules) = (Vec::new(), Vec::new());
@@ -150,7 +150,7 @@ fn class(name: &str, keys: &Section<'_>) -> Result<ShapeClass, TableError> {
                 let text = at.text(valid)?;
                 text.parse::<Shape>().map_err(|error| at.wrong(&format!("a shape: {error}")))
             });
-            ShapeClass::like(name, shapes.collect::<Result<_, _>>()?)
+            ShapeClass::enclosing(name, shapes.collect::<Result<_, _>>()?)
         }
     };
     for (feature, bounds) in Feature::ALL.into_iter().zip(&mut class.bounds) {

@@ -6,7 +6,7 @@ use hopbine_torus::collectives::Collective;
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Schedule, max_ports};
 use hopbine_torus::registry::{self, Algorithm};
-use hopbine_torus::search::{Question, SEGMENTS, best_of};
+use hopbine_torus::search::{SEGMENTS, SearchRequest, best_of};
 use hopbine_torus::sim::Machine;
 
 use crate::Rank;
@@ -153,7 +153,7 @@ fn search(machine: &str, asked: &Asked) -> Result<Wanted, String> {
     let machine = Machine::built_in(name)
         .ok_or_else(|| format!("`{name}` is not a machine; known are {known}"))?;
     let network = machine.network_or_rings(&asked.shape).map_err(|error| error.to_string())?;
-    let question = Question {
+    let request = SearchRequest {
         collective: asked.collective,
         shape: asked.shape.clone(),
         map: RankMap::RowMajor,
@@ -162,7 +162,7 @@ fn search(machine: &str, asked: &Asked) -> Result<Wanted, String> {
         bytes: bytes as f64,
         segments: SEGMENTS.to_vec(),
     };
-    let found = best_of(&question, (&network, &machine), SEARCH_BUDGET);
+    let found = best_of(&request, (&network, &machine), SEARCH_BUDGET);
     let found = found.map_err(|error| error.to_string())?;
     let (found, _) = found.ok_or("no schedule was predicted exactly enough")?;
     let wanted = Wanted {

@@ -123,7 +123,7 @@ impl Inner {
         let wanted = self.wanted(key)?;
         let is_written = wanted.as_ref().is_some_and(|wanted| wanted.is_written);
         let Choice { algorithm, ports, segment_bytes } = self.final_choice(key, wanted);
-        let learns = !key.form.is_known(collective) && !algorithm.is_straight();
+        let learns = !key.form.is_known(collective) && !algorithm.is_direct();
         if ports > n_ports {
             return Err(Error::Setting {
                 setting: "ports",
@@ -142,7 +142,7 @@ impl Inner {
             && key.options.algorithm.is_none()
             && self.preferred(key).is_none();
         let send_sizes = send_sizes(&sizes);
-        let size_plan = match data.plan.turned_back() {
+        let size_plan = match data.plan.reversed() {
             Some(back) => Arc::new(back),
             None => {
                 self.plan(&data.algorithm.for_sizes(), key.root, ports, is_written)?.plan().clone()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
-use hopbine_torus::plan::{Invalid, Plan, Step};
+use hopbine_torus::plan::{LocatedDefect, Plan, Step};
 use smallvec::SmallVec;
 
 use crate::error::CompileError;
@@ -42,7 +42,7 @@ impl CheckedPlan {
     /// [`CompileFailure`] with the first defect.
     pub fn new(plan: Plan) -> Result<Self, CompileFailure> {
         if let Err(found) = plan.validate()
-            && let Some(Invalid { lane, step, defect }) = found.into_iter().next()
+            && let Some(LocatedDefect { lane, step, defect }) = found.into_iter().next()
         {
             let (lane, step) = (lane.unwrap_or_default().index(), step.unwrap_or_default().index());
             return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });

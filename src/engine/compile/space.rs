@@ -73,7 +73,7 @@ impl<'a> WorkingSpace<'a> {
                 Some(output.unwrap_or((Buffer::Work, 0)))
             }
         };
-        let lens = match extent.is_loose() {
+        let lens = match extent.has_slack() {
             true => {
                 let len = |at| len_at(lane, plan.rank, &extent, &given, at, false);
                 (0..lane.space.n_positions).map(len).collect()
@@ -159,17 +159,17 @@ impl<'a> WorkingSpace<'a> {
         match self.base {
             None => SmallVec::from_elem(self.bytes(run), 1),
             Some(_) => {
-                let held = self.extent.held(run, &self.lens);
-                held.into_iter().map(|elements| self.scaled(elements)).collect()
+                let used = self.extent.used_elements(run, &self.lens);
+                used.into_iter().map(|elements| self.scaled(elements)).collect()
             }
         }
     }
 
     /// The bytes that the data in `run` fill, cut into units for messages
-    /// ([`Space::travels_apart`](hopbine_torus::plan::Space::travels_apart)).
+    /// ([`Space::sends_by_position`](hopbine_torus::plan::Space::sends_by_position)).
     pub(crate) fn units(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
         let Lane { space, part, .. } = self.lane;
-        match space.travels_apart(*part, self.plan.collective) {
+        match space.sends_by_position(*part, self.plan.collective) {
             true => (run.start..run.end()).flat_map(|at| self.filled(Run::new(at, 1))).collect(),
             false => self.filled(run),
         }
@@ -313,7 +313,7 @@ impl<'a> WorkingSpace<'a> {
                 origins.push((self.bytes(Run::new(0, space.n_positions)), self.part_offset()));
             }
             Share::All
-                if !space.is_scattered(self.lane.part)
+                if !space.is_noncontiguous(self.lane.part)
                     && self.geometry.sizes.are_adjacent(input) =>
             {
                 let all = self.bytes(Run::new(0, space.n_positions));
@@ -388,7 +388,8 @@ fn in_output(
 ) -> Option<(Buffer, u64)> {
     let gets_all = gets(plan) == Share::All;
     let is_vector = lane.space.payload == Payload::Vector;
-    let in_order = !lane.space.is_scattered(lane.part) && geometry.sizes.are_adjacent(Buffer::Recv);
+    let in_order =
+        !lane.space.is_noncontiguous(lane.part) && geometry.sizes.are_adjacent(Buffer::Recv);
     let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
     let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
     (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))

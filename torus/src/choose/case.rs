@@ -5,7 +5,7 @@ use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
 use crate::plan::{Expansion, Flow, Recipe, Schedule, ScheduleError};
 use crate::registry::{Algorithm, Request};
-use crate::sim::{CallForm, Machine, Network, Profile, Score};
+use crate::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 
 /// An algorithm on a number of ports.
 pub struct Case {
@@ -15,7 +15,7 @@ pub struct Case {
     pub ports: u32,
     schedule: Schedule,
     flow: Expansion,
-    score: Score,
+    routed: RoutedPlan,
 }
 
 impl Case {
@@ -34,19 +34,19 @@ impl Case {
             Request { shape: shape.clone(), map: map.clone(), root: Rank(0), ports: Some(ports) };
         let schedule = algorithm.schedule(&request)?;
         let flow = schedule.expand()?;
-        let score = Score::of_one(&flow, network, |rank| map.vertex_of(shape, rank));
-        Ok(Case { algorithm: algorithm.clone(), ports, schedule, flow, score })
+        let routed = RoutedPlan::of_one(&flow, network, |rank| map.vertex_of(shape, rank));
+        Ok(Case { algorithm: algorithm.clone(), ports, schedule, flow, routed })
     }
 
     /// Follows all ranks, if one rank does not stand exactly for all and there are few enough messages. A search
     /// would otherwise prefer the schedules whose predictions are too short.
     #[must_use]
     pub fn exact(mut self, network: &Network) -> Self {
-        if !self.score.is_exact() {
+        if !self.routed.is_exact() {
             let Case { schedule, flow, .. } = &self;
             let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-            if let Ok(all) = Score::of_all(flow, network, place) {
-                self.score = all;
+            if let Ok(all) = RoutedPlan::of_all(flow, network, place) {
+                self.routed = all;
             }
         }
         self
@@ -56,14 +56,14 @@ impl Case {
     /// messages to follow all ranks.
     pub fn is_uneven(&self) -> bool {
         let is_dealt = matches!(&self.schedule.recipe, Recipe::Walk(recipe) if recipe.is_dealt());
-        self.ports > 1 && is_dealt && self.score.has_few_messages(self.flow.n_ranks())
+        self.ports > 1 && is_dealt && self.routed.has_few_messages(self.flow.n_ranks())
     }
 
     /// Predicts a repeated call of `bytes` bytes with messages of at most `segment_bytes`, in ns.
     pub fn ns(&self, machine: &Machine, bytes: u64, segment_bytes: u64) -> f64 {
         let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-        let Case { schedule, flow, score, .. } = self;
-        let played = profile.play(schedule, flow, score, machine, bytes as f64, false);
+        let Case { schedule, flow, routed, .. } = self;
+        let played = profile.play(schedule, flow, routed, machine, bytes as f64, false);
         played.expect("our own software performs all schedules").ns
     }
 }

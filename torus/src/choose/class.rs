@@ -22,7 +22,7 @@ impl ShapeClass {
     }
 
     /// The smallest class that contains these shapes; the class of all shapes if there are none.
-    pub fn like(name: &str, examples: Vec<Shape>) -> Self {
+    pub fn enclosing(name: &str, examples: Vec<Shape>) -> Self {
         let mut class = ShapeClass::all(name);
         let all: Vec<Features> = examples.iter().map(Features::of).collect();
         if let [first, rest @ ..] = &all[..] {
@@ -43,7 +43,7 @@ impl ShapeClass {
     /// Distance of a shape from the class: the sum over its features of the weighted sixteenths of doublings outside.
     pub fn distance(&self, of: &Features) -> u64 {
         let bounds = Feature::ALL.iter().zip(&self.bounds);
-        bounds.map(|(&feature, bounds)| bounds.weighed(feature, of.get(feature))).sum()
+        bounds.map(|(&feature, bounds)| bounds.weighted_distance(feature, of.get(feature))).sum()
     }
 
     /// Whether the class contains all shapes of `other`.

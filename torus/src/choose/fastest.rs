@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 8 << 20;
 /// The same limit for a prefix reduction, in bytes: each of its messages is a whole vector.
 const MOST_BYTES_OF_PREFIXES: u64 = 1 << 20;
 /// How many times as long as another row the nearest class's row must take for the other to be taken.
-const WORTH: f64 = 1.02;
+const MIN_GAIN: f64 = 1.02;
 
 /// Returns the index of the row that is predicted to be fastest on a shape. The nearest row comes first; of rows with
 /// the same messages only the first is predicted. There is no time limit: equal queries have equal results on all
@@ -36,12 +36,12 @@ pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Sha
     let mut best: Option<(f64, usize)> = None;
     for (at, row) in rows.iter().enumerate() {
         let choice = row.on(query.collective, shape, query.shape);
-        if predicted.iter().any(|other| other.does_as(&choice, bytes)) {
+        if predicted.iter().any(|other| other.has_same_messages(&choice, bytes)) {
             continue;
         }
         if let Ok(case) = Case::new(&network, shape, &choice.algorithm, choice.ports) {
             let ns = case.ns(&machine, bytes.min(most), choice.segment_bytes);
-            let ns = if at == 0 { ns / WORTH } else { ns };
+            let ns = if at == 0 { ns / MIN_GAIN } else { ns };
             if best.is_none_or(|(least, _)| ns < least) {
                 best = Some((ns, at));
             }
@@ -56,7 +56,7 @@ pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Sha
 
 impl Choice {
     /// Whether two choices have the same messages in a call with `bytes` bytes on a rank.
-    fn does_as(&self, other: &Choice, bytes: u64) -> bool {
+    fn has_same_messages(&self, other: &Choice, bytes: u64) -> bool {
         let (segment, others) = (self.segment_bytes, other.segment_bytes);
         self.algorithm.name == other.algorithm.name
             && self.ports == other.ports

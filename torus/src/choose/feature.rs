@@ -111,7 +111,7 @@ impl NumberRange {
     }
 
     /// Distance of a number from the interval, in sixteenths of doublings; at least 1 if the number is outside.
-    pub(super) fn away(self, value: u32) -> u64 {
+    pub(super) fn distance(self, value: u32) -> u64 {
         match self.last {
             _ if value < self.first => (sixteenths(self.first) - sixteenths(value)).max(1),
             Some(last) if value > last => (sixteenths(value) - sixteenths(last)).max(1),
@@ -120,8 +120,8 @@ impl NumberRange {
     }
 
     /// The distance of a number from the interval, times the weight of the feature.
-    pub(super) fn weighed(self, feature: Feature, value: u32) -> u64 {
-        feature.weight() * self.away(value)
+    pub(super) fn weighted_distance(self, feature: Feature, value: u32) -> u64 {
+        feature.weight() * self.distance(value)
     }
 }
 
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn distances_are_of_doublings() {
         let interval = NumberRange { first: 8, last: Some(64) };
-        assert_eq!([8, 9, 64].map(|value| interval.away(value)), [0; 3]);
-        assert_eq!([4, 2, 128, 96].map(|value| interval.away(value)), [16, 32, 16, 8]);
+        assert_eq!([8, 9, 64].map(|value| interval.distance(value)), [0; 3]);
+        assert_eq!([4, 2, 128, 96].map(|value| interval.distance(value)), [16, 32, 16, 8]);
         // Every number outside has a distance of at least 1.
-        assert_eq!(NumberRange { first: 1, last: Some(1024) }.away(1025), 1);
-        assert_eq!(NumberRange::ALL.away(u32::MAX), 0);
+        assert_eq!(NumberRange { first: 1, last: Some(1024) }.distance(1025), 1);
+        assert_eq!(NumberRange::ALL.distance(u32::MAX), 0);
         assert!(NumberRange::ALL.covers(interval) && !interval.covers(NumberRange::ALL));
         assert!(!interval.covers(NumberRange { first: 8, last: None }));
     }

@@ -29,4 +29,4 @@ pub use fastest::fastest;
 pub use feature::{Feature, Features, NumberRange};
 pub use model::Model;
 pub use rule::{Knowledge, Row, Rule, Segmentation, Uses, Wire};
-pub use table::{Choice, DecisionTable, Fit, Found, Otherwise, Query};
+pub use table::{Choice, DecisionTable, FallbackTable, Fit, Found, Query};

@@ -141,14 +141,14 @@ pub struct DecisionTable {
     wire: Wire,
     classes: Vec<ShapeClass>,
     rules: Vec<Rule>,
-    otherwise: Option<Otherwise>,
+    otherwise: Option<FallbackTable>,
     stage_bytes: Option<u64>,
     model: Option<Model>,
 }
 
 /// Another table, for calls that no rule is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Otherwise {
+pub struct FallbackTable {
     /// The table for collectives without a rule.
     pub table: Arc<DecisionTable>,
     /// Whether the table is also for shapes and ports that no rule of the collective is for. Else the nearest rule
@@ -173,7 +173,7 @@ impl DecisionTable {
         wire: Wire,
         classes: Vec<ShapeClass>,
         rules: Vec<Rule>,
-        otherwise: Option<Otherwise>,
+        otherwise: Option<FallbackTable>,
     ) -> Result<Self, TableError> {
         assert!(rules.iter().all(|rule| rule.class < classes.len()), "a class of the table");
         let (stage_bytes, model) = (None, None);
@@ -272,22 +272,22 @@ impl DecisionTable {
     /// Never: [`DecisionTable::new`] has checked that there is a rule for every collective.
     pub fn find(&self, query: &Query<'_>) -> Found<'_> {
         let mut nearest: Option<(u64, &Rule)> = None;
-        for (away, rule) in self.rules_of(query) {
-            if nearest.is_none_or(|(least, _)| away < least) {
-                nearest = Some((away, rule));
+        for (distance, rule) in self.rules_of(query) {
+            if nearest.is_none_or(|(least, _)| distance < least) {
+                nearest = Some((distance, rule));
             }
-            if away == 0 {
+            if distance == 0 {
                 break;
             }
         }
-        let (away, rule) = match (nearest, &self.otherwise) {
-            (None, Some(Otherwise { table, .. }))
-            | (Some((1.., _)), Some(Otherwise { table, is_for_others: true })) => {
+        let (distance, rule) = match (nearest, &self.otherwise) {
+            (None, Some(FallbackTable { table, .. }))
+            | (Some((1.., _)), Some(FallbackTable { table, is_for_others: true })) => {
                 return table.find(query);
             }
             (nearest, _) => nearest.expect("a rule for every collective"),
         };
-        self.row(rule, query, if away == 0 { Fit::Own } else { Fit::Nearest })
+        self.row(rule, query, if distance == 0 { Fit::Own } else { Fit::Nearest })
     }
 
     /// Whether the model chooses for a call: sizes are known, and the shape is in no class and has few ranks.
@@ -304,7 +304,7 @@ impl DecisionTable {
     /// first.
     pub fn nearest(&self, query: &Query<'_>) -> Vec<Found<'_>> {
         let mut rules: Vec<(u64, &Rule)> = self.rules_of(query).collect();
-        rules.sort_by_key(|&(away, _)| away);
+        rules.sort_by_key(|&(distance, _)| distance);
         rules.into_iter().map(|(_, rule)| self.row(rule, query, Fit::Fastest)).collect()
     }
 
@@ -313,8 +313,8 @@ impl DecisionTable {
         let Query { collective, knowledge, shape, ports, .. } = *query;
         let rules = self.rules.iter().filter(move |rule| rule.is_of(collective, knowledge));
         rules.map(move |rule| {
-            let away = self.classes[rule.class].distance(shape);
-            (away + PORTS_WEIGHT * rule.available.away(ports), rule)
+            let distance = self.classes[rule.class].distance(shape);
+            (distance + PORTS_WEIGHT * rule.available.distance(ports), rule)
         })
     }
 

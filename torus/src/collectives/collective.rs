@@ -97,7 +97,7 @@ impl Collective {
 
     /// True if `rank` of `n_ranks` contributes all that it gets, so that no message has to reach it: the root of a
     /// bcast.
-    pub fn brings_all(self, rank: Rank, root: Rank, n_ranks: u32) -> bool {
+    pub fn needs_no_receive(self, rank: Rank, root: Rank, n_ranks: u32) -> bool {
         self.payload() == Payload::Vector
             && !self.is_reduction()
             && self.gives(rank, root, n_ranks) == Share::All
@@ -169,8 +169,8 @@ impl Collective {
         let from_one = self.gives(other, root, n_ranks) == Share::Nothing;
         let to_one = self.gets(other, root, n_ranks) == Share::Nothing;
         let spreading = if to_one { 0 } else { ceil_log(n_ranks, sends + 1) };
-        let hearing = if from_one { 0 } else { ceil_log(n_ranks, recvs + 1) };
-        spreading.max(hearing)
+        let gathering = if from_one { 0 } else { ceil_log(n_ranks, recvs + 1) };
+        spreading.max(gathering)
     }
 }
 

@@ -129,15 +129,15 @@ impl Problem {
         while steps < most_steps {
             let residuals = self.residuals(model, &at)?;
             let jacobian = self.jacobian(model, &at)?;
-            let pull: Vec<f64> = residuals.iter().map(|r| pull(*r)).collect();
+            let robust_weight: Vec<f64> = residuals.iter().map(|r| robust_weight(*r)).collect();
             let mut gradient = vec![0.0; n];
-            for (row, (r, w)) in jacobian.chunks(n).zip(residuals.iter().zip(&pull)) {
+            for (row, (r, w)) in jacobian.chunks(n).zip(residuals.iter().zip(&robust_weight)) {
                 row.iter().zip(&mut gradient).for_each(|(j, sum)| *sum += j * w * r);
             }
             for (k, unknown) in self.unknowns.iter().enumerate() {
                 gradient[k] += (at[k] - unknown.source.ln()) / unknown.sigma.powi(2);
             }
-            let mut hessian = self.curvature(&jacobian, &pull);
+            let mut hessian = self.curvature(&jacobian, &robust_weight);
             for (k, unknown) in self.unknowns.iter().enumerate() {
                 hessian[k * n + k] += unknown.sigma.powi(-2);
             }
@@ -244,7 +244,7 @@ impl Problem {
 }
 
 /// The derivative of an observation's loss, divided by its residual.
-pub(super) fn pull(residual: f64) -> f64 {
+pub(super) fn robust_weight(residual: f64) -> f64 {
     1.0 / (1.0 + residual * residual).sqrt()
 }
 

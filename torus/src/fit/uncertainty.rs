@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cholesky::Cholesky;
-use super::problem::{FitError, Problem, pull};
+use super::problem::{FitError, Problem, robust_weight};
 
 /// The prior standard deviation of a logarithm if almost nothing is known.
 const NOTHING_KNOWN: f64 = 4.0;
@@ -83,13 +83,14 @@ impl Spread {
         let at: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let residuals = problem.residuals(model, &at)?;
         let jacobian = problem.jacobian(model, &at)?;
-        let bend: Vec<f64> = residuals.iter().map(|r| pull(*r).powi(3)).collect();
-        let curvature = problem.curvature(&jacobian, &bend);
+        let second_derivatives: Vec<f64> =
+            residuals.iter().map(|r| robust_weight(*r).powi(3)).collect();
+        let curvature = problem.curvature(&jacobian, &second_derivatives);
         let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for ((row, r), observation) in jacobian.chunks(n).zip(&residuals).zip(&problem.observations)
         {
             let sum = groups.entry(observation.group).or_insert_with(|| vec![0.0; n]);
-            row.iter().zip(sum).for_each(|(j, sum)| *sum += j * pull(*r) * r);
+            row.iter().zip(sum).for_each(|(j, sum)| *sum += j * robust_weight(*r) * r);
         }
         Ok(Spread { n, curvature, gradients: groups.into_values().collect() })
     }

@@ -119,14 +119,14 @@ impl Coord {
 /// The text is not a coordinate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a coordinate; write one such as (0,1,2)")]
-pub struct NotACoord(pub String);
+pub struct InvalidCoord(pub String);
 
 impl FromStr for Coord {
-    type Err = NotACoord;
+    type Err = InvalidCoord;
 
     /// `(0,1,2)`, as in pjsub's rank-map files, or `0 1 2`.
-    fn from_str(text: &str) -> Result<Self, NotACoord> {
-        let bad = || NotACoord(text.trim().to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidCoord> {
+        let bad = || InvalidCoord(text.trim().to_owned());
         let content = text.trim();
         let inner = match content.strip_prefix('(') {
             Some(rest) => rest.strip_suffix(')').ok_or_else(bad)?,
@@ -148,13 +148,13 @@ impl FromStr for Coord {
 ///
 /// # Errors
 /// The number of the faulty line, counted from 1, and its error.
-pub fn parse_coords(text: &str) -> Result<Vec<Coord>, (usize, NotACoord)> {
+pub fn parse_coords(text: &str) -> Result<Vec<Coord>, (usize, InvalidCoord)> {
     let lines = text.lines().zip(1..).map(|(line, number)| (line, line.split('#').next(), number));
     lines
         .filter(|(_, content, _)| content.is_some_and(|content| !content.trim().is_empty()))
         .map(|(line, content, number)| {
             let coord = content.unwrap_or_default().parse();
-            coord.map_err(|_| (number, NotACoord(line.trim().to_owned())))
+            coord.map_err(|_| (number, InvalidCoord(line.trim().to_owned())))
         })
         .collect()
 }

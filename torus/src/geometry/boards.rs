@@ -18,7 +18,7 @@ pub struct Boards {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Out {
     Next,
-    Last,
+    Previous,
     /// From the low end (0) or the high end (1) of the board.
     Up(usize),
     Down(usize),
@@ -30,7 +30,7 @@ impl Out {
     fn number(self) -> usize {
         match self {
             Out::Next => 0,
-            Out::Last => 1,
+            Out::Previous => 1,
             Out::Up(end) => 2 + end,
             Out::Down(end) => 4 + end,
         }
@@ -49,8 +49,8 @@ impl Boards {
     }
 
     /// The node that a link leaves (or, for a link down from a switch, reaches), and the link's direction as text.
-    pub fn node_and_way(link: LinkId) -> (u32, &'static str) {
-        let way = [
+    pub fn node_and_direction(link: LinkId) -> (u32, &'static str) {
+        let direction = [
             "+",
             "-",
             " up at the low end",
@@ -58,11 +58,11 @@ impl Boards {
             " down at the low end",
             " down at the high end",
         ][link.index() % Out::COUNT];
-        ((link.index() / Out::COUNT) as u32, way)
+        ((link.index() / Out::COUNT) as u32, direction)
     }
 
     fn walk(&self, from: u32, to: u32, cross: &mut dyn FnMut(LinkId)) {
-        let (out, step) = if from < to { (Out::Next, 1) } else { (Out::Last, u32::MAX) };
+        let (out, step) = if from < to { (Out::Next, 1) } else { (Out::Previous, u32::MAX) };
         let mut at = from;
         while at != to {
             cross(Self::link(at, out));
@@ -111,8 +111,8 @@ impl Topology for Boards {
     }
 
     fn link_name(&self, link: LinkId) -> String {
-        let (node, way) = Self::node_and_way(link);
-        format!("{node}{way}")
+        let (node, direction) = Self::node_and_direction(link);
+        format!("{node}{direction}")
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
             ["1-", "0 up at the low end", "7 down at the high end", "7-"]
         );
         assert_eq!(boards.hops(Vertex(0), Vertex(15)), 2);
-        assert!(boards.is_on_board(Boards::link(3, Out::Last)));
+        assert!(boards.is_on_board(Boards::link(3, Out::Previous)));
         assert!(!boards.is_on_board(Boards::link(3, Out::Up(1))));
         assert!(Boards::new(15, 4).is_none() && Boards::new(4, 0).is_none());
     }

@@ -25,7 +25,7 @@ use super::shape::Shape;
 #[derive(Clone, Debug)]
 pub struct Cycles {
     /// By cycle and node: the previous and the next node on the cycle.
-    beside: Vec<Vec<[u32; 2]>>,
+    neighbours: Vec<Vec<[u32; 2]>>,
 }
 
 impl Cycles {
@@ -54,15 +54,15 @@ impl Cycles {
 
     /// Number of cycles.
     pub fn n_cycles(&self) -> usize {
-        self.beside.len()
+        self.neighbours.len()
     }
 
     /// The neighbour of a node on a cycle, in a direction.
     ///
     /// # Panics
     /// If there is no such cycle or node.
-    pub fn beside(&self, cycle: usize, node: Vertex, direction: Direction) -> Vertex {
-        let [before, after] = self.beside[cycle][node.index()];
+    pub fn neighbour(&self, cycle: usize, node: Vertex, direction: Direction) -> Vertex {
+        let [before, after] = self.neighbours[cycle][node.index()];
         Vertex(if direction == Direction::Plus { after } else { before })
     }
 }
@@ -71,7 +71,7 @@ impl Cycles {
 #[derive(Clone, Debug)]
 struct Walks {
     /// By node, its two neighbours on its walk.
-    beside: Vec<[u32; 2]>,
+    neighbours: Vec<[u32; 2]>,
     /// By node, the number of its walk, and its place on that walk.
     places: Vec<(u32, u32)>,
     n_walks: usize,
@@ -83,11 +83,11 @@ impl Walks {
         const NONE: u32 = u32::MAX;
         self.places.fill((NONE, 0));
         self.n_walks = 0;
-        for start in 0..self.beside.len() as u32 {
+        for start in 0..self.neighbours.len() as u32 {
             let (mut before, mut at, mut place) = (NONE, start, 0);
             while self.places[at as usize].0 == NONE {
                 self.places[at as usize] = (self.n_walks as u32, place);
-                let [one, other] = self.beside[at as usize];
+                let [one, other] = self.neighbours[at as usize];
                 let next = if one == before { other } else { one };
                 (before, at, place) = (at, next, place + 1);
             }
@@ -96,7 +96,7 @@ impl Walks {
     }
 
     /// True if the walk goes from `from` to its neighbour `to`, not from `to` to `from`.
-    fn leads(&self, from: u32, to: u32) -> bool {
+    fn is_forward(&self, from: u32, to: u32) -> bool {
         let [from, to] = [from, to].map(|node| self.places[node as usize].1);
         to == from + 1 || (to == 0 && from > 1)
     }
@@ -108,22 +108,22 @@ impl Walks {
             return 1;
         }
         // If a walk passes both links in the same direction, a part of it is reversed; otherwise it is cut in two.
-        if self.leads(a, b) == self.leads(d, c) { 0 } else { -1 }
+        if self.is_forward(a, b) == self.is_forward(d, c) { 0 } else { -1 }
     }
 
     /// Replaces the link of a node to `old` by a link to `new`.
-    fn turn(&mut self, from: u32, old: u32, new: u32) {
-        let beside = &mut self.beside[from as usize];
-        let at = usize::from(beside[0] != old);
-        beside[at] = new;
+    fn relink(&mut self, from: u32, old: u32, new: u32) {
+        let neighbours = &mut self.neighbours[from as usize];
+        let at = usize::from(neighbours[0] != old);
+        neighbours[at] = new;
     }
 
     /// Replaces the links a-b and d-c by a-d and b-c.
     fn exchange(&mut self, [a, b, c, d]: [u32; 4]) {
-        self.turn(a, b, d);
-        self.turn(b, a, c);
-        self.turn(c, d, b);
-        self.turn(d, c, a);
+        self.relink(a, b, d);
+        self.relink(b, a, c);
+        self.relink(c, d, b);
+        self.relink(d, c, a);
         self.number();
     }
 }
@@ -152,7 +152,7 @@ impl Search {
         let shape = shape.without_node_axis();
         let dims = shape.active_dims();
         let n_nodes = shape.n_ranks();
-        let beside = |node: u32, dim: usize, by: u32| {
+        let neighbour = |node: u32, dim: usize, by: u32| {
             let (at, size) = (shape.coord(Vertex(node)), shape.size(dim));
             shape.vertex(at.with(dim, (at[dim] + by) % size)).0
         };
@@ -161,9 +161,10 @@ impl Search {
             let size = shape.size(dim);
             owners.push(vec![(size > 2).then_some(walks.len()); n_nodes as usize]);
             if size > 2 {
-                let of_node = |node| [size - 1, 1].map(|by| beside(node, dim, by));
-                let beside: Vec<_> = (0..n_nodes).map(of_node).collect();
-                let mut lines = Walks { places: vec![(0, 0); beside.len()], beside, n_walks: 0 };
+                let of_node = |node| [size - 1, 1].map(|by| neighbour(node, dim, by));
+                let neighbours: Vec<_> = (0..n_nodes).map(of_node).collect();
+                let mut lines =
+                    Walks { places: vec![(0, 0); neighbours.len()], neighbours, n_walks: 0 };
                 lines.number();
                 walks.push(lines);
             }
@@ -177,8 +178,8 @@ impl Search {
                     [first, second].iter().all(|&dim| shape.size(dim) > 2 || at[dim] == 0)
                 };
                 squares.extend((0..n_nodes).filter(is_new).map(|a| {
-                    let (b, d) = (beside(a, first, 1), beside(a, second, 1));
-                    let corners = [a, b, beside(b, second, 1), d];
+                    let (b, d) = (neighbour(a, first, 1), neighbour(a, second, 1));
+                    let corners = [a, b, neighbour(b, second, 1), d];
                     let at = |axis: usize, node: u32| (axis, node as usize);
                     Square {
                         corners,
@@ -278,14 +279,14 @@ impl Search {
                 order[place as usize] = node;
             }
             let n_nodes = order.len();
-            let mut beside = vec![[0; 2]; n_nodes];
+            let mut neighbours = vec![[0; 2]; n_nodes];
             for (place, &node) in order.iter().enumerate() {
                 let [before, after] = [n_nodes - 1, 1].map(|by| order[(place + by) % n_nodes]);
-                beside[node as usize] = [before, after];
+                neighbours[node as usize] = [before, after];
             }
-            beside
+            neighbours
         };
-        Some(Cycles { beside: found.walks.into_iter().map(in_order).collect() })
+        Some(Cycles { neighbours: found.walks.into_iter().map(in_order).collect() })
     }
 }
 
@@ -303,8 +304,8 @@ mod tests {
         for cycle in 0..cycles.n_cycles() {
             let mut at = Vertex(0);
             for number in 1..=nodes.n_ranks() {
-                let next = cycles.beside(cycle, at, Direction::Plus);
-                assert_eq!(cycles.beside(cycle, next, Direction::Minus), at);
+                let next = cycles.neighbour(cycle, at, Direction::Plus);
+                assert_eq!(cycles.neighbour(cycle, next, Direction::Minus), at);
                 assert_eq!(nodes.distance(at, next), 1, "{shape}: {at} to {next}");
                 assert!(used.insert((at.min(next), at.max(next))), "{shape}: {at}-{next} twice");
                 // The cycle returns to its start after all nodes, and not before.

@@ -4,7 +4,6 @@
 //! axes x, y, z, a, b, c, as a closed walk through neighbours, so a long logical distance is a short physical one.
 //! The product that it chooses is not published; [`Fold::all`] lists the possible ones, and measurements decide.
 //!
-//! A walk needs an axis with two coordinates (or two of b's three). It goes out at the first of them, along all its
 //! A closed walk over several axes needs an axis with two coordinates (or two of b's three). It goes out at the
 //! first of them, along all other axes in serpentine order (it turns back at each end of an axis), and returns
 //! along the same path at the second. With all three coordinates of b it returns through the second and the third,
@@ -107,7 +106,7 @@ impl Fold {
                 }
                 // Each dimension takes one of x, y, z; in shapes of fewer than three dimensions, the dimension with
                 // the largest rest may take more.
-                for outer in outers(&rest) {
+                for outer in outer_factors(&rest) {
                     let mut dims = dims.clone();
                     let mut next = 0;
                     for (dim, parts) in outer.iter().enumerate() {
@@ -157,7 +156,9 @@ impl Fold {
     pub fn is_closed(&self) -> bool {
         self.dims.iter().all(|axes| {
             let size: u32 = axes.iter().map(|axis| axis.size).product();
-            size <= 2 || comb(axes).is_some() || matches!(axes[..], [FoldAxis { wraps: true, .. }])
+            size <= 2
+                || return_axis(axes).is_some()
+                || matches!(axes[..], [FoldAxis { wraps: true, .. }])
         })
     }
 
@@ -217,7 +218,7 @@ impl fmt::Display for Fold {
 
 /// The ways to divide x, y and z among dimensions that need `rest` coordinates of them: one axis each, and possibly
 /// two for the largest, as two factors of it.
-fn outers(rest: &[u32]) -> Vec<Vec<SmallVec<[u32; 3]>>> {
+fn outer_factors(rest: &[u32]) -> Vec<Vec<SmallVec<[u32; 3]>>> {
     let one_each: Vec<SmallVec<[u32; 3]>> =
         rest.iter().map(|&size| SmallVec::from_slice(&[size])).collect();
     let mut all = vec![one_each.clone()];
@@ -245,10 +246,10 @@ fn network(axes: &[FoldAxis]) -> Shape {
 }
 
 /// Coordinates along a walk, by axis.
-type At = SmallVec<[u32; 6]>;
+type WalkCoord = SmallVec<[u32; 6]>;
 
 /// The axis along which a walk returns: one with two coordinates, or all of b; preferably an axis of the unit.
-fn comb(axes: &[FoldAxis]) -> Option<usize> {
+fn return_axis(axes: &[FoldAxis]) -> Option<usize> {
     if axes.len() < 2 {
         return None;
     }
@@ -259,20 +260,20 @@ fn comb(axes: &[FoldAxis]) -> Option<usize> {
 }
 
 /// The walk over all coordinates of `axes`.
-fn walk(axes: &[FoldAxis]) -> Vec<At> {
+fn walk(axes: &[FoldAxis]) -> Vec<WalkCoord> {
     if axes.is_empty() {
         return vec![SmallVec::from_slice(&[0])];
     }
-    let Some(home) = comb(axes) else { return snake(axes) };
+    let Some(home) = return_axis(axes) else { return serpentine(axes) };
     let mut others: SmallVec<[FoldAxis; 6]> = axes.into();
     let axis = others.remove(home);
-    let out = snake(&others);
-    let at = |node: &At, on: u32| {
+    let out = serpentine(&others);
+    let at = |node: &WalkCoord, on: u32| {
         let mut node = node.clone();
         node.insert(home, on);
         node
     };
-    let mut all: Vec<At> = out.iter().map(|node| at(node, 0)).collect();
+    let mut all: Vec<WalkCoord> = out.iter().map(|node| at(node, 0)).collect();
     for (turn, node) in out.iter().rev().enumerate() {
         match axis.size {
             2 => all.push(at(node, 1)),
@@ -285,10 +286,10 @@ fn walk(axes: &[FoldAxis]) -> Vec<At> {
 }
 
 /// A path through neighbours: to and fro along the shortest axis, for each coordinate of the longer axes.
-fn snake(axes: &[FoldAxis]) -> Vec<At> {
+fn serpentine(axes: &[FoldAxis]) -> Vec<WalkCoord> {
     let mut order: SmallVec<[usize; 6]> = (0..axes.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(axes[at].size));
-    let mut path: Vec<At> = vec![SmallVec::from_elem(0, axes.len())];
+    let mut path: Vec<WalkCoord> = vec![SmallVec::from_elem(0, axes.len())];
     for at in order {
         let size = axes[at].size;
         let mut longer = Vec::with_capacity(path.len() * size as usize);

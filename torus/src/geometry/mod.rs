@@ -15,7 +15,9 @@ pub mod tofu;
 mod topology;
 mod trees;
 
-pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, NotACoord, Vertex, parse_coords};
+pub use axis::{
+    Axis, AxisLink, Coord, InvalidCoord, MAX_DIMS, MAX_TORUS_DIMS, Vertex, parse_coords,
+};
 pub use boards::Boards;
 pub use cycles::Cycles;
 pub use embedding::{Embedding, EmbeddingError};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::axis::{Coord, MAX_DIMS, NotACoord, Vertex, parse_coords};
+use super::axis::{Coord, InvalidCoord, MAX_DIMS, Vertex, parse_coords};
 use super::shape::Shape;
 use crate::names::Rank;
 
@@ -115,7 +115,7 @@ impl RankMap {
     /// [`RankMapError`] with the faulty line or rank.
     pub fn parse(shape: &Shape, text: &str) -> Result<Self, RankMapError> {
         let coords = parse_coords(text)
-            .map_err(|(line, NotACoord(text))| RankMapError::Line { line, text })?;
+            .map_err(|(line, InvalidCoord(text))| RankMapError::Line { line, text })?;
         let node = |(rank, coord): (usize, Coord)| match shape.contains(coord) {
             true => Ok(shape.vertex(coord)),
             false => Err(RankMapError::Outside {

@@ -63,7 +63,7 @@ struct TreeLine {
 
 impl TreeLine {
     /// The direction from the parent to coordinate `x` in tree `way` of this line; the root has a parent, too.
-    fn reach(&self, way: usize, x: u32) -> Direction {
+    fn direction_from_parent(&self, way: usize, x: u32) -> Direction {
         let is_up = match self.link {
             AxisLink::Mesh if x == self.root => self.root + 1 == self.size,
             AxisLink::Mesh => x > self.root,
@@ -167,7 +167,7 @@ impl Trees {
             let y = at[line.dim];
             for (way, tree) in line.trees.iter().enumerate() {
                 if let Some(tree) = *tree {
-                    moves[tree] = (line.dim, line.reach(way, y));
+                    moves[tree] = (line.dim, line.direction_from_parent(way, y));
                 }
             }
             if y == line.root {
@@ -179,7 +179,7 @@ impl Trees {
                 let j = line.first(y);
                 let nearest_j = || line.trees[line.nearest(y)];
                 let nearest_i = || {
-                    let nearer = (before.dim, before.reach(before.nearest(x), x));
+                    let nearer = (before.dim, before.direction_from_parent(before.nearest(x), x));
                     moves.iter().position(|&known| known == nearer)
                 };
                 let pair = match (i, j) {
@@ -207,14 +207,14 @@ impl Trees {
             return None;
         }
         let Some(slots) = self.shape.node_dim() else {
-            return Some(self.shape.vertex(self.above(tree, at)));
+            return Some(self.shape.vertex(self.parent_coord(tree, at)));
         };
-        let speaker = self.speaker(tree, at);
-        let parent = if at != speaker || self.is_roots_node(at) {
-            speaker
+        let representative = self.node_representative(tree, at);
+        let parent = if at != representative || self.is_roots_node(at) {
+            representative
         } else {
-            let above = self.above(tree, at);
-            above.with(slots, self.speaker(tree, above)[slots])
+            let parent_coord = self.parent_coord(tree, at);
+            parent_coord.with(slots, self.node_representative(tree, parent_coord)[slots])
         };
         Some(self.shape.vertex(parent))
     }
@@ -225,12 +225,12 @@ impl Trees {
         let node = Vertex(self.shape.vertex(at).0 / per_node);
         let n_cycles = cycles.n_cycles();
         let way = if (tree < n_cycles) == is_next { Direction::Plus } else { Direction::Minus };
-        let beside = cycles.beside(tree % n_cycles, node, way);
-        self.shape.coord(Vertex(beside.0 * per_node))
+        let neighbour = cycles.neighbour(tree % n_cycles, node, way);
+        self.shape.coord(Vertex(neighbour.0 * per_node))
     }
 
     /// The neighbour of a place from which a tree reaches it.
-    fn above(&self, tree: usize, at: Coord) -> Coord {
+    fn parent_coord(&self, tree: usize, at: Coord) -> Coord {
         if let Some(cycles) = &self.cycles {
             return self.around(cycles, tree, at, false);
         }
@@ -245,7 +245,7 @@ impl Trees {
 
     /// The tree along lines that starts in the direction of the link between two nodes. `None` on a single node,
     /// and for trees around cycles, in which each node forwards all data over one link.
-    pub fn towards(&self, from: Vertex, to: Vertex) -> Option<usize> {
+    pub fn tree_in_direction(&self, from: Vertex, to: Vertex) -> Option<usize> {
         if self.cycles.is_some() {
             return None;
         }
@@ -261,7 +261,7 @@ impl Trees {
 
     /// The rank that represents the node of a place in a tree: the root on its own node, elsewhere a rank that
     /// depends on the tree.
-    fn speaker(&self, tree: usize, at: Coord) -> Coord {
+    fn node_representative(&self, tree: usize, at: Coord) -> Coord {
         let Some(slots) = self.shape.node_dim() else { return at };
         let turn = if self.is_roots_node(at) { 0 } else { tree as u32 };
         at.with(slots, (self.root[slots] + turn) % self.shape.size(slots))
@@ -276,16 +276,17 @@ impl Trees {
         assert!(tree < self.n_trees, "tree {tree} of {}", self.n_trees);
         let at = self.shape.coord(node);
         let mut children = SmallVec::new();
-        if at != self.speaker(tree, at) {
+        if at != self.node_representative(tree, at) {
             return children;
         }
-        let mut visit = |child| children.push(self.shape.vertex(self.speaker(tree, child)));
+        let mut visit =
+            |child| children.push(self.shape.vertex(self.node_representative(tree, child)));
         match &self.cycles {
             Some(cycles) => {
                 let next = self.around(cycles, tree, at, true);
                 (!self.is_roots_node(next)).then(|| visit(next));
             }
-            None => self.below(tree, at).for_each(visit),
+            None => self.child_coords(tree, at).for_each(visit),
         }
         if let Some(slots) = self.shape.node_dim() {
             let others = (0..self.shape.size(slots)).filter(|&slot| slot != at[slots]);
@@ -295,8 +296,8 @@ impl Trees {
     }
 
     /// The neighbours of a place that a tree along lines reaches from it.
-    fn below(&self, tree: usize, at: Coord) -> impl Iterator<Item = Coord> + '_ {
-        let beside = move |line: &TreeLine, direction| {
+    fn child_coords(&self, tree: usize, at: Coord) -> impl Iterator<Item = Coord> + '_ {
+        let neighbour = move |line: &TreeLine, direction| {
             let child = at.with(line.dim, line.step(at[line.dim], direction)?);
             let is_below =
                 !self.is_roots_node(child) && self.moves(child)[tree] == (line.dim, direction);
@@ -305,7 +306,7 @@ impl Trees {
         let both = [Direction::Plus, Direction::Minus];
         self.lines
             .iter()
-            .flat_map(move |line| both.map(|direction| beside(line, direction)))
+            .flat_map(move |line| both.map(|direction| neighbour(line, direction)))
             .flatten()
     }
 

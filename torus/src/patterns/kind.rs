@@ -65,7 +65,7 @@ pub enum PatternKind {
 /// The pattern does not exist for a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} does not serve a dimension of size {size}: it needs {needs}")]
-pub struct Unserved {
+pub struct UnsupportedSize {
     /// The pattern.
     pub kind: PatternKind,
     /// The size of the dimension.
@@ -78,8 +78,8 @@ impl PatternKind {
     /// Checks that the pattern exists for rings of `size` coordinates.
     ///
     /// # Errors
-    /// [`Unserved`] with the sizes that are served.
-    pub fn serves(&self, size: u32) -> Result<(), Unserved> {
+    /// [`UnsupportedSize`] with the sizes that are served.
+    pub fn serves(&self, size: u32) -> Result<(), UnsupportedSize> {
         let unless = |serves: bool, needs: String| (!serves).then_some(needs);
         let needs = match self {
             _ if size == 1 => None,
@@ -108,7 +108,7 @@ impl PatternKind {
                 false => Some(format!("a multiple of {group}")),
             },
         };
-        needs.map_or(Ok(()), |needs| Err(Unserved { kind: self.clone(), size, needs }))
+        needs.map_or(Ok(()), |needs| Err(UnsupportedSize { kind: self.clone(), size, needs }))
     }
 }
 

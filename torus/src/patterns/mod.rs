@@ -25,7 +25,7 @@ mod rule;
 mod tests;
 mod toward;
 
-pub use kind::{PatternKind, UnknownPattern, Unserved};
+pub use kind::{PatternKind, UnknownPattern, UnsupportedSize};
 pub use pattern::{Hop, Pattern};
 pub use rule::Peers;
 pub use toward::Toward;

@@ -1,6 +1,6 @@
 //! A pattern on a ring of a given size: its rule, its forms and its properties.
 
-use super::kind::{PatternKind, Unserved};
+use super::kind::{PatternKind, UnsupportedSize};
 use super::rule::{Descent, Peers, RingRule};
 
 /// One hop towards coordinate 0.
@@ -27,8 +27,8 @@ impl Pattern {
     /// The plain, near-first form of `kind` on `size` coordinates.
     ///
     /// # Errors
-    /// [`Unserved`] if the kind does not serve the size.
-    pub fn new(kind: PatternKind, size: u32) -> Result<Self, Unserved> {
+    /// [`UnsupportedSize`] if the kind does not serve the size.
+    pub fn new(kind: PatternKind, size: u32) -> Result<Self, UnsupportedSize> {
         kind.serves(size)?;
         let (rule, mirrored) = RingRule::new(&kind, size);
         Ok(Pattern { size, mirrored, far_first: false, rule })
@@ -178,28 +178,29 @@ impl Pattern {
     pub fn groups_nest(&self) -> bool {
         let law = &self.rule.law;
         // The contributions that coordinate 0 has received; those of other coordinates are the same, composed.
-        let mut heard = vec![0];
-        let mut is_heard = vec![false; self.size as usize];
-        is_heard[0] = true;
-        let mut met: Vec<u32> = Vec::new();
+        let mut received = vec![0];
+        let mut is_received = vec![false; self.size as usize];
+        is_received[0] = true;
+        let mut all_sources: Vec<u32> = Vec::new();
         for t in 0..self.n_steps() {
             let sources: Vec<u32> = self.steps(t).iter().map(|&b| law.inverse(b)).collect();
-            for at in 0..heard.len() {
+            for at in 0..received.len() {
                 for &source in &sources {
-                    let new = law.compose(source, heard[at]);
-                    if std::mem::replace(&mut is_heard[new as usize], true) {
+                    let new = law.compose(source, received[at]);
+                    if std::mem::replace(&mut is_received[new as usize], true) {
                         return false;
                     }
-                    heard.push(new);
+                    received.push(new);
                 }
             }
-            met.extend(sources);
+            all_sources.extend(sources);
             // In a group the sources of all members are members.
-            let stays = |&a: &u32| met.iter().all(|&b| is_heard[law.compose(a, b) as usize]);
-            if !heard.iter().all(stays) {
+            let is_closed =
+                |&a: &u32| all_sources.iter().all(|&b| is_received[law.compose(a, b) as usize]);
+            if !received.iter().all(is_closed) {
                 return false;
             }
         }
-        heard.len() == self.size as usize
+        received.len() == self.size as usize
     }
 }

@@ -152,7 +152,7 @@ fn held_intervals_are_what_has_arrived() {
                 let there = (0..pattern.size()).filter(|&y| now[y as usize] == b);
                 let mut there: Vec<u32> = there.map(|y| toward.number(y)).collect();
                 there.sort_unstable();
-                assert!(toward.held(b, done).eq(there), "{name}: {b} after {done} steps");
+                assert!(toward.resident(b, done).eq(there), "{name}: {b} after {done} steps");
             }
             if done < pattern.n_steps() {
                 let hopping = toward.hopping(done);

@@ -7,7 +7,7 @@
 //! the block for 0.
 //!
 //! The column is a tree with root 0, in which steps ascend towards the root. In depth-first numbers, the blocks
-//! that have arrived at a coordinate before a step are an interval ([`Toward::held`]).
+//! that have arrived at a coordinate before a step are an interval ([`Toward::resident`]).
 
 use std::ops::Range;
 
@@ -93,7 +93,7 @@ impl Toward {
     /// The depth-first numbers of the blocks at the normalised coordinate `b` after `done` steps, if all blocks
     /// move towards 0: its own block, and the subtrees whose roots have hopped to `b`. Empty if `b` itself has
     /// hopped.
-    pub fn held(&self, b: u32, done: u32) -> Range<u32> {
+    pub fn resident(&self, b: u32, done: u32) -> Range<u32> {
         let first = self.number[b as usize];
         if self.column[b as usize].is_some_and(|hop| hop.step < done) {
             return first..first;

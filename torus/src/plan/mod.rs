@@ -17,19 +17,20 @@ pub use derive::schedule::{
 pub use derive::walk::Interleave;
 pub(crate) use derive::walk::{GlobalStep, interleaved};
 pub use exchange::{ExchangeRecipe, ExchangeStages};
-pub use ir::defect::{Defect, Invalid};
+pub use ir::defect::{Defect, LocatedDefect};
 pub use ir::flow::{Flow, LaneHeader, Message, Visit, for_each_message};
 pub use ir::grid::{Grid, NodeGroups};
 pub use ir::layout;
-pub use ir::listed::{Listed, Mixed};
+pub use ir::listed::{InconsistentPlans, Listed};
 pub use ir::members::Tile;
 pub use ir::runs::{Run, Runs, n_positions};
-pub use ir::space::{BlockOrder, Displaced, Listing, Space};
-pub use ir::split::{NoWeights, Part, Split};
+pub use ir::space::{BlockOrder, BlockPermutation, Displaced, Space};
+pub use ir::split::{InvalidWeights, Part, Split};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;
 pub use ir::view::{
-    Choice, DependsOn, LineHop, LineStep, MessagesKey, ProductStep, Shift, ShiftStep, StepView,
+    DependsOn, LineHop, LineStep, MessagesKey, ProductStep, Shift, ShiftStep, StepView,
+    TargetChoice,
 };
 pub use text::TextError;
-pub use traffic::{Traffic, traffic, weighed};
+pub use traffic::{Traffic, traffic, traffic_with_volumes};

@@ -4,7 +4,7 @@
 //! runs (the plan guarantees this), the same segment size and the same element size. The rule must depend on
 //! nothing else: not on addresses, nor on whether the memory of one side happens to be contiguous. If neighbouring
 //! positions are apart in the user's buffer, each position is a run here
-//! ([`Space::travels_apart`](crate::plan::Space::travels_apart)).
+//! ([`Space::sends_by_position`](crate::plan::Space::sends_by_position)).
 
 use std::ops::Range;
 

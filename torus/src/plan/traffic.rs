@@ -59,14 +59,14 @@ pub fn traffic(
     place: impl Fn(Rank) -> Vertex,
 ) -> Traffic {
     let shares: Vec<f64> = flow.lanes().iter().map(|lane| lane.position_share()).collect();
-    weighed(flow, topology, place, |lane, _, message| {
+    traffic_with_volumes(flow, topology, place, |lane, _, message| {
         n_positions(message.runs) as f64 * shares[lane.index()]
     })
 }
 
 /// Like [`traffic`], with the volume of each message given by `volume`, as a multiple of n, for positions of
 /// different sizes. It is called step after step.
-pub fn weighed(
+pub fn traffic_with_volumes(
     flow: &dyn Flow,
     topology: &dyn Topology,
     place: impl Fn(Rank) -> Vertex,
@@ -85,7 +85,7 @@ pub fn weighed(
     let mut load_now = vec![0.0; topology.n_links()];
     let mut touched = Vec::new();
     let tiles: Vec<_> = LaneId::first(lanes.len()).map(|lane| flow.tiles(lane, u32::MAX)).collect();
-    let mut at_once = AtOnce::new(lanes.len(), n_ranks);
+    let mut counts = MessageCounts::new(lanes.len(), n_ranks);
     for step in 0..n_steps {
         for (index, _) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
             for tile in &tiles[index] {
@@ -93,7 +93,7 @@ pub fn weighed(
                     let volume = volume(LaneId(index), StepId(step), &message);
                     sent[message.from.index()] += volume;
                     messages[message.from.index()] += 1;
-                    at_once.add(index, message.from, message.to);
+                    counts.add(index, message.from, message.to);
                     max_runs = max_runs.max(message.runs.len());
                     let [from, to] = [message.from, message.to].map(|rank| places[rank.index()]);
                     let mut leaves = false;
@@ -109,7 +109,7 @@ pub fn weighed(
                     *(if leaves { &mut between_nodes } else { &mut inside_nodes }) += volume;
                 });
             }
-            at_once.end_step();
+            counts.end_step();
         }
         let mut most = 0.0f64;
         for link in touched.drain(..) {
@@ -123,7 +123,7 @@ pub fn weighed(
     let mut total = Traffic {
         n_ranks,
         n_steps,
-        min_steps: at_once.min_steps(flow),
+        min_steps: counts.min_steps(flow),
         max_sent: sent.iter().copied().fold(0.0, f64::max),
         mean_sent: sent.iter().sum::<f64>() * per_rank,
         hop_bytes: hop_bytes * per_rank,
@@ -133,7 +133,7 @@ pub fn weighed(
         max_link: None,
         step_load,
         max_messages: messages.into_iter().max().unwrap_or(0),
-        in_flight: at_once.in_flight(flow),
+        in_flight: counts.in_flight(flow),
         max_runs,
     };
     for (link, &carried) in LinkId::first(load.len()).zip(&load) {
@@ -145,7 +145,7 @@ pub fn weighed(
 }
 
 /// Numbers of messages that ranks send, and receive, in a step of a lane.
-struct AtOnce {
+struct MessageCounts {
     /// By lane, the largest numbers of any rank and step: sends, receives.
     most: Vec<[u32; 2]>,
     /// Numbers of the current step, by rank; reset to 0 after it.
@@ -153,10 +153,10 @@ struct AtOnce {
     touched: Vec<Rank>,
 }
 
-impl AtOnce {
+impl MessageCounts {
     fn new(n_lanes: usize, n_ranks: u32) -> Self {
         let none = || vec![0; n_ranks as usize];
-        AtOnce { most: vec![[0; 2]; n_lanes], now: [none(), none()], touched: Vec::new() }
+        MessageCounts { most: vec![[0; 2]; n_lanes], now: [none(), none()], touched: Vec::new() }
     }
 
     fn add(&mut self, lane: usize, from: Rank, to: Rank) {

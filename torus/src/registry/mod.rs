@@ -205,9 +205,9 @@ impl Algorithm {
 
     /// True if every block goes straight from the rank that gives it to the rank that gets it, so that no other rank
     /// needs to know its length.
-    pub fn is_straight(&self) -> bool {
+    pub fn is_direct(&self) -> bool {
         match &self.recipe {
-            Recipe::Exchange(exchange) => exchange.is_straight(),
+            Recipe::Exchange(exchange) => exchange.is_direct(),
             recipe => *recipe == Recipe::Linear,
         }
     }

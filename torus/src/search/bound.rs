@@ -1,4 +1,4 @@
-//! Lower bounds of the time of a schedule on a machine with hopbine's software, from its frame and patterns.
+//! Lower bounds of the time of a schedule on a machine with hopbine's software, from its template and patterns.
 //!
 //! A port performs its lane in order: it posts the messages of a step after all messages of the step before have
 //! arrived. Let m(t) be the earliest time at which any rank posts step t. A rank posts step t + 1 after it has
@@ -14,8 +14,8 @@
 
 use std::ops::Add;
 
-use super::question::Question;
-use super::space::Frame;
+use super::request::SearchRequest;
+use super::space::ScheduleTemplate;
 use super::steps::{AxisSteps, StepCost};
 use crate::bounds::Bounds;
 use crate::collectives::{Action, Payload, Routing, WalkForm, WalkPhase};
@@ -49,8 +49,8 @@ impl LaneSums {
 }
 
 /// The call, machine and network for which bounds are computed.
-pub(super) struct Judge<'a> {
-    pub question: &'a Question,
+pub(super) struct BoundModel<'a> {
+    pub request: &'a SearchRequest,
     pub machine: &'a Machine,
     network: &'a Network,
     /// By ports, from 1: the bound of any schedule, ns.
@@ -63,11 +63,11 @@ pub(super) struct Segments {
     pub bytes: f64,
 }
 
-impl<'a> Judge<'a> {
-    pub fn new(question: &'a Question, network: &'a Network, machine: &'a Machine) -> Self {
+impl<'a> BoundModel<'a> {
+    pub fn new(request: &'a SearchRequest, network: &'a Network, machine: &'a Machine) -> Self {
         let limits = machine.limits(network);
-        let of = |ports| Bounds::new(question.collective, ports, &limits).call(question.bytes).1;
-        Judge { question, machine, network, any: (1..=question.ports).map(of).collect() }
+        let of = |ports| Bounds::new(request.collective, ports, &limits).call(request.bytes).1;
+        BoundModel { request, machine, network, any: (1..=request.ports).map(of).collect() }
     }
 
     /// The bound of any schedule on `ports` ports, ns.
@@ -75,34 +75,36 @@ impl<'a> Judge<'a> {
         self.any[ports as usize - 1]
     }
 
-    /// Time of a message to the next rank, from its post until after its poll, ns; `stays`: within the node.
-    pub fn hop(&self, bytes: f64, stays: bool) -> f64 {
+    /// Time of a message to the next rank, from its post until after its poll, ns; `is_intra_node`: within the node.
+    pub fn hop(&self, bytes: f64, is_intra_node: bool) -> f64 {
         let (machine, speeds) = (self.machine, self.machine.speeds());
-        if stays {
-            return 2.0 * machine.shm_overhead_ns + speeds.shm_latency_ns + bytes * self.stays_ns();
+        if is_intra_node {
+            return 2.0 * machine.shm_overhead_ns
+                + speeds.shm_latency_ns
+                + bytes * self.intra_node_ns();
         }
         let latency = speeds.latency([1, 0]).min(speeds.latency([0, 1]));
-        machine.post_ns + latency + machine.poll_ns + bytes * self.alone_ns()
+        machine.post_ns + latency + machine.poll_ns + bytes * self.uncontended_ns()
     }
 
     /// Bytes of one of `parts` equal parts of n.
     fn part(&self, parts: u32) -> f64 {
-        match self.question.collective.payload() {
+        match self.request.collective.payload() {
             Payload::Token => 0.0,
-            _ => self.question.bytes / f64::from(parts),
+            _ => self.request.bytes / f64::from(parts),
         }
     }
 
     /// Whether every message is a lane's whole vector.
-    fn is_whole(&self, frame: &Frame) -> bool {
-        let is_vector = self.question.collective.payload() == Payload::Vector;
-        is_vector && matches!(frame.recipe.form, WalkForm::Tree | WalkForm::Latency)
+    fn is_whole(&self, template: &ScheduleTemplate) -> bool {
+        let is_vector = self.request.collective.payload() == Payload::Vector;
+        is_vector && matches!(template.recipe.form, WalkForm::Tree | WalkForm::Latency)
     }
 
     /// The segments of a lane's vector for each longest message that is tried.
     pub fn segments(&self, parts: u32) -> impl Iterator<Item = Segments> {
         let part = self.part(parts);
-        self.question.segments.iter().map(move |&segment| Segments {
+        self.request.segments.iter().map(move |&segment| Segments {
             n: (part / segment as f64).ceil().max(1.0),
             bytes: part,
         })
@@ -119,34 +121,40 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn phases(&self, frame: &Frame) -> &'static [WalkPhase] {
-        self.question.collective.phases(frame.recipe.form).unwrap_or_default()
+    fn phases(&self, template: &ScheduleTemplate) -> &'static [WalkPhase] {
+        self.request.collective.phases(template.recipe.form).unwrap_or_default()
     }
 
     /// The sums that a pattern of a dimension contributes, whatever the patterns of the others are.
-    pub fn sums(&self, frame: &Frame, axis: &AxisSteps) -> LaneSums {
-        if frame.is_dealt() {
+    pub fn sums(&self, template: &ScheduleTemplate, axis: &AxisSteps) -> LaneSums {
+        if template.is_dealt() {
             return LaneSums::default();
         }
-        let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
+        let of_phases =
+            self.phases(template).iter().map(|phase| self.sums_of(template, phase, axis));
         // A port may receive data for the root while it sends data that come back from the root.
-        let both = |a: LaneSums, b: LaneSums| match self.is_whole(frame) {
+        let both = |a: LaneSums, b: LaneSums| match self.is_whole(template) {
             true => LaneSums { moved: a.moved.max(b.moved), ..a + b },
             false => a + b,
         };
         of_phases.reduce(both).unwrap_or_default()
     }
 
-    fn sums_of(&self, frame: &Frame, phase: &WalkPhase, axis: &AxisSteps) -> LaneSums {
-        let part = self.part(frame.ports);
+    fn sums_of(
+        &self,
+        template: &ScheduleTemplate,
+        phase: &WalkPhase,
+        axis: &AxisSteps,
+    ) -> LaneSums {
+        let part = self.part(template.ports);
         let plain = |step: &StepCost| step.post_ns + step.latency_ns + step.poll_ns;
-        let alone = self.alone_ns();
-        match (frame.recipe.form, phase.routing) {
+        let uncontended = self.uncontended_ns();
+        match (template.recipe.form, phase.routing) {
             (WalkForm::Latency, _) => {
                 let least = |of: &dyn Fn(Segments) -> f64| {
-                    self.segments(frame.ports).map(of).fold(f64::INFINITY, f64::min)
+                    self.segments(template.ports).map(of).fold(f64::INFINITY, f64::min)
                 };
-                if let Interleave::Fused { messages } = frame.recipe.interleave {
+                if let Interleave::Fused { messages } = template.recipe.interleave {
                     // A round makes groups messages + 1 times larger, unless it is a single step.
                     let share = |step: &StepCost| {
                         let grows = (step.n_targets + 1.0).ln() / f64::from(messages + 1).ln();
@@ -157,7 +165,7 @@ impl<'a> Judge<'a> {
                     let chain = axis.steps.iter().map(share).sum();
                     return LaneSums {
                         chain,
-                        moved: n_messages * bytes * alone.min(self.stays_ns()),
+                        moved: n_messages * bytes * uncontended.min(self.intra_node_ns()),
                     };
                 }
                 let first = |segments: Segments| {
@@ -169,10 +177,10 @@ impl<'a> Judge<'a> {
                 };
                 LaneSums { chain: least(&first), moved: least(&all) }
             }
-            (WalkForm::Tree, _) if self.is_whole(frame) => {
-                let bytes = self.segments(frame.ports).map(|segments| segments.bytes);
+            (WalkForm::Tree, _) if self.is_whole(template) => {
+                let bytes = self.segments(template.ports).map(|segments| segments.bytes);
                 let bytes = bytes.fold(f64::INFINITY, f64::min);
-                let moved = axis.n_children * bytes * alone;
+                let moved = axis.n_children * bytes * uncontended;
                 LaneSums { chain: axis.path_ns, moved }
             }
             (_, Routing::Displaced) => {
@@ -193,34 +201,34 @@ impl<'a> Judge<'a> {
     }
 
     /// ns per byte of a message that shares nothing with others.
-    pub fn alone_ns(&self) -> f64 {
+    pub fn uncontended_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.link.min(speeds.interface)
     }
 
-    pub fn stays_ns(&self) -> f64 {
+    pub fn intra_node_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.copy.min(speeds.copy_all)
     }
 
-    /// Time that all patterns of a frame have in common, ns: to enter the call, to wake the last lane's thread, and
+    /// Time that all patterns of a template have in common, ns: to enter the call, to wake the last lane's thread, and
     /// to move a lane's data between nodes.
-    pub fn common(&self, frame: &Frame) -> f64 {
-        let shape = &self.question.shape;
+    pub fn common(&self, template: &ScheduleTemplate) -> f64 {
+        let shape = &self.request.shape;
         let n_nodes = f64::from(shape.n_ranks() / shape.ranks_per_node());
         // The ranks of a node have n together, and each forwards its part.
         let share = (n_nodes - 1.0) / n_nodes / f64::from(shape.ranks_per_node());
         let moves = |phase: &&WalkPhase| {
-            frame.recipe.form != WalkForm::Tree
+            template.recipe.form != WalkForm::Tree
                 && matches!(phase.routing, Routing::Toward | Routing::FromRoot)
         };
-        let times = self.phases(frame).iter().filter(moves).count() as f64;
-        self.start(frame) + times * share * self.part(frame.ports) * self.alone_ns()
+        let times = self.phases(template).iter().filter(moves).count() as f64;
+        self.start(template) + times * share * self.part(template.ports) * self.uncontended_ns()
     }
 
     /// Time to enter the call and to wake the last lane's thread, ns.
-    pub fn start(&self, frame: &Frame) -> f64 {
-        self.machine.call_ns + self.machine.wake_ns * f64::from(frame.ports - 1)
+    pub fn start(&self, template: &ScheduleTemplate) -> f64 {
+        self.machine.call_ns + self.machine.wake_ns * f64::from(template.ports - 1)
     }
 
     /// The bound of a whole or partial choice of patterns, from all dimensions' sums and the common time, ns.
@@ -229,40 +237,41 @@ impl<'a> Judge<'a> {
     }
 
     /// The bound of a schedule, ns.
-    pub fn whole(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
-        let lanes = (0..frame.ports).map(|port| self.lane(frame, axes, port));
-        lanes.fold(self.any(frame.ports), f64::max)
+    pub fn whole(&self, template: &ScheduleTemplate, axes: &[&AxisSteps]) -> f64 {
+        let lanes = (0..template.ports).map(|port| self.lane(template, axes, port));
+        lanes.fold(self.any(template.ports), f64::max)
     }
 
-    fn lane(&self, frame: &Frame, axes: &[&AxisSteps], port: u32) -> f64 {
+    fn lane(&self, template: &ScheduleTemplate, axes: &[&AxisSteps], port: u32) -> f64 {
         let start = self.machine.call_ns + self.machine.wake_ns * f64::from(port);
-        if frame.is_dealt() {
+        if template.is_dealt() {
             return start;
         }
         let folds = self.folds(axes);
-        if self.is_whole(frame) || matches!(frame.recipe.interleave, Interleave::Fused { .. }) {
-            let sums = axes.iter().map(|axis| self.sums(frame, axis));
+        if self.is_whole(template) || matches!(template.recipe.interleave, Interleave::Fused { .. })
+        {
+            let sums = axes.iter().map(|axis| self.sums(template, axis));
             let sums = sums.fold(LaneSums::default(), Add::add);
             let mut least = sums.chain.max(sums.moved);
-            if frame.recipe.form == WalkForm::Latency {
-                least = least.max(self.thread(frame, axes));
+            if template.recipe.form == WalkForm::Latency {
+                least = least.max(self.thread(template, axes));
             }
             return start + folds + least;
         }
-        let shape = &self.question.shape;
+        let shape = &self.request.shape;
         let n_linked = shape.active_dims().len().max(1) as u32;
         let n_steps: Vec<u32> = axes.iter().map(|axis| axis.steps.len() as u32).collect();
         let first = (port % n_linked) as usize;
-        let steps = interleaved(shape, &n_steps, frame.recipe.interleave, first);
+        let steps = interleaved(shape, &n_steps, template.recipe.interleave, first);
         let node = shape.node_dim().map(|dim| axes[dim]);
         let factor = self.node_factor(node, axes.iter().any(|axis| axis.core < axis.size));
-        let of_phase = |phase: &WalkPhase| self.chain(frame, axes, phase, &steps, factor);
-        start + folds + self.phases(frame).iter().map(of_phase).sum::<f64>()
+        let of_phase = |phase: &WalkPhase| self.chain(template, axes, phase, &steps, factor);
+        start + folds + self.phases(template).iter().map(of_phase).sum::<f64>()
     }
 
     /// Time of folding, ns: coordinates beyond the cores send vectors before the steps, and get results after them.
     fn folds(&self, axes: &[&AxisSteps]) -> f64 {
-        let shape = &self.question.shape;
+        let shape = &self.request.shape;
         let linked = |dim: usize| shape.axes()[dim].link != AxisLink::Node;
         let is_folded = (0..axes.len()).any(|dim| linked(dim) && axes[dim].core < axes[dim].size);
         if is_folded { 2.0 * self.hop(0.0, false) } else { 0.0 }
@@ -271,15 +280,15 @@ impl<'a> Judge<'a> {
     /// The steps of a lane in sequence, ns.
     fn chain(
         &self,
-        frame: &Frame,
+        template: &ScheduleTemplate,
         axes: &[&AxisSteps],
         phase: &WalkPhase,
         steps: &[GlobalStep],
         factor: f64,
     ) -> f64 {
-        let part = self.part(frame.ports);
-        let alone = [self.alone_ns(), self.stays_ns()];
-        let shape = &self.question.shape;
+        let part = self.part(template.ports);
+        let uncontended = [self.uncontended_ns(), self.intra_node_ns()];
+        let shape = &self.request.shape;
         // By dimension, the share of a line that is still to be forwarded; in a gather, what coordinate 0 holds.
         let is_gathered = matches!(phase.routing, Routing::ToRoot | Routing::AllToRoot);
         let first = |axis: &&AxisSteps| match axis.steps.first() {
@@ -291,17 +300,19 @@ impl<'a> Judge<'a> {
         let mut ns = 0.0;
         for &GlobalStep { dim, t } in steps {
             let step = &axes[dim].steps[t as usize];
-            let stays = shape.axes()[dim].link == AxisLink::Node;
-            let times = if stays { 1.0 } else { factor };
+            let is_intra_node = shape.axes()[dim].link == AxisLink::Node;
+            let times = if is_intra_node { 1.0 } else { factor };
             let others: f64 =
                 (0..axes.len()).filter(|&other| other != dim).map(|other| left[other]).product();
             let (moved, k) = match phase.routing {
                 Routing::Toward => (part * others * step.moved_ns * times, step.n_moving),
-                Routing::FromRoot => (part * others * step.moved * alone[usize::from(stays)], 1.0),
+                Routing::FromRoot => {
+                    (part * others * step.moved * uncontended[usize::from(is_intra_node)], 1.0)
+                }
                 Routing::Displaced => (part * step.crossing_ns * times, step.n_moving),
                 Routing::Everything => (part * step.whole_ns * times, step.n_targets),
                 Routing::ToRoot | Routing::AllToRoot => {
-                    (part * others * step.gathered * alone[usize::from(stays)], 1.0)
+                    (part * others * step.gathered * uncontended[usize::from(is_intra_node)], 1.0)
                 }
             };
             left[dim] = match phase.routing {
@@ -332,7 +343,7 @@ impl<'a> Judge<'a> {
 
     /// Time to combine `all` bytes that arrive in messages of `of_message` bytes, if the collective combines, ns.
     fn fold(&self, all: f64, of_message: f64) -> f64 {
-        let is_folded = self.question.collective.is_reduction() && of_message > 0.0;
+        let is_folded = self.request.collective.is_reduction() && of_message > 0.0;
         let start = || self.machine.reduce_start_ns(of_message, 1.0);
         if is_folded {
             all / self.machine.reduce.min(self.machine.reduce_all) + start()
@@ -342,13 +353,13 @@ impl<'a> Judge<'a> {
     }
 
     /// Time of a lane's thread in a latency form, ns: it posts, polls for and combines every segment.
-    fn thread(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
+    fn thread(&self, template: &ScheduleTemplate, axes: &[&AxisSteps]) -> f64 {
         let steps = || axes.iter().flat_map(|axis| &axis.steps);
-        let least = self.segments(frame.ports).map(|Segments { n, bytes }| {
+        let least = self.segments(template.ports).map(|Segments { n, bytes }| {
             let messages = |step: &StepCost| n * step.n_targets * (step.post_ns + step.poll_ns);
             let n_targets: f64 = steps().map(|step| step.n_targets).sum();
             let speed = self.machine.reduce.min(self.machine.reduce_all);
-            let is_folded = self.question.collective.is_reduction();
+            let is_folded = self.request.collective.is_reduction();
             let fold = if is_folded { n_targets * bytes / speed } else { 0.0 };
             steps().map(messages).sum::<f64>() + fold
         });
@@ -356,23 +367,24 @@ impl<'a> Judge<'a> {
     }
 }
 
-impl Judge<'_> {
+impl BoundModel<'_> {
     /// Approximate time of a dimension's pattern, ns: for the order of the search, not a bound. Each dimension with
     /// links counts an equal share of forwarded blocks.
-    pub fn estimate(&self, frame: &Frame, axis: &AxisSteps) -> f64 {
-        let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
+    pub fn estimate(&self, template: &ScheduleTemplate, axis: &AxisSteps) -> f64 {
+        let of_phases =
+            self.phases(template).iter().map(|phase| self.sums_of(template, phase, axis));
         let LaneSums { chain, moved } = of_phases.fold(LaneSums::default(), Add::add);
         let mut estimate = chain.max(moved);
-        let part = self.part(frame.ports) / self.question.shape.active_dims().len().max(1) as f64;
-        for phase in self.phases(frame) {
+        let part = self.part(template.ports) / self.request.shape.active_dims().len().max(1) as f64;
+        for phase in self.phases(template) {
             let moved: f64 = match phase.routing {
                 Routing::Toward => axis.steps.iter().map(|step| step.moved_ns).sum(),
                 Routing::FromRoot => {
-                    axis.steps.iter().map(|step| step.moved).sum::<f64>() * self.alone_ns()
+                    axis.steps.iter().map(|step| step.moved).sum::<f64>() * self.uncontended_ns()
                 }
                 _ => 0.0,
             };
-            estimate += if frame.recipe.form == WalkForm::Tree { 0.0 } else { moved * part };
+            estimate += if template.recipe.form == WalkForm::Tree { 0.0 } else { moved * part };
         }
         estimate
     }

@@ -12,28 +12,28 @@
 //! # Branch and bound
 //!
 //! The search is best first (Land and Doig 1960; Hart, Nilsson and Raphael 1968 for the order). A node of the tree is
-//! a frame (a schedule without patterns) with patterns for the first dimensions. A node is pruned if its bound is not
-//! below the best known time: sums over the dimensions for a partial choice, the chain of a lane's steps for a whole
-//! schedule (`bound`). The order follows an analytic cost of each dimension, times the ratio of predicted to
-//! estimated time for schedules of the same frame. The cost of a schedule is the prediction of the network model's
-//! fast simulation ([`Point::cost`]). If one rank does not stand exactly for all, and there are too many messages to
-//! follow all ranks, only the registry's own rows count for trees and rooted collectives.
+//! a template (a schedule without patterns) with patterns for the first dimensions. A node is pruned if its bound is
+//! not below the best known time: sums over the dimensions for a partial choice, the chain of a lane's steps for a
+//! whole schedule (`bound`). The order follows an analytic cost of each dimension, times the ratio of predicted to
+//! estimated time for schedules of the same template. The cost of a schedule is the prediction of the network model's
+//! fast simulation ([`Candidate::cost`]). If one rank does not stand exactly for all, and there are too many messages
+//! to follow all ranks, only the registry's own rows count for trees and rooted collectives.
 //!
 //! The search has no clock. [`Search::next`] returns one schedule after the other, and [`Search::learn`] records
 //! their costs, so the caller may stop at any time, or predict several schedules at once. [`best_of`] stops after a
-//! number of predictions, so equal questions have equal answers.
+//! number of predictions, so equal requests have equal results.
 
+mod best_of;
 mod bound;
-mod counted;
+mod non_walk;
 mod ordered;
-mod question;
+mod request;
 mod space;
 mod split;
 mod steps;
 mod tree;
-mod unwalked;
 
-pub use counted::best_of;
-pub use question::{Best, Certificate, Cost, Point, Question, QuestionError, SEGMENTS};
+pub use best_of::best_of;
+pub use request::{Best, Candidate, Certificate, Cost, SEGMENTS, SearchError, SearchRequest};
 pub use split::{better, splits};
 pub use tree::Search;

@@ -1,11 +1,11 @@
-//! The search space: frames (schedules without patterns) and, for each frame, the patterns of its dimensions.
+//! The search space: templates (schedules without patterns) and, for each template, the patterns of its dimensions.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::question::Question;
+use super::request::SearchRequest;
 use super::steps::AxisSteps;
 use crate::collectives::WalkForm;
 use crate::geometry::{AxisLink, Shape};
@@ -27,22 +27,22 @@ pub(super) const MOST_SENDS: usize = 1024;
 
 /// A schedule without its patterns: the form, the order of steps and of blocks, the number of lanes.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
+pub(super) struct ScheduleTemplate {
     /// The recipe, without patterns.
     pub recipe: WalkRecipe,
-    /// Frames that differ only in ports are of one kind.
+    /// Templates that differ only in ports are of one kind.
     pub kind: u32,
     pub ports: u32,
     /// By dimension, the patterns that are tried.
     pub axes: Rc<Vec<Vec<Rc<AxisSteps>>>>,
 }
 
-/// All frames, and schedules that are tried beside them.
+/// All templates, and schedules that are tried beside them.
 pub(super) struct SearchSpace {
-    pub frames: Vec<Frame>,
+    pub templates: Vec<ScheduleTemplate>,
     /// Schedules of the registry that are not over walks.
     pub others: Vec<Schedule>,
-    /// Walks of the registry, on each number of ports up to the question's.
+    /// Walks of the registry, on each number of ports up to the request's.
     pub named: Vec<Schedule>,
 }
 
@@ -54,75 +54,80 @@ fn key(recipe: &WalkRecipe) -> AxesKey {
 }
 
 impl SearchSpace {
-    pub fn new(question: &Question, network: &Network, machine: &Machine) -> Self {
-        let shape = &question.shape;
-        let (mut frames, mut others) = (Vec::<WalkRecipe>::new(), Vec::new());
+    pub fn new(request: &SearchRequest, network: &Network, machine: &Machine) -> Self {
+        let shape = &request.shape;
+        let (mut templates, mut others) = (Vec::<WalkRecipe>::new(), Vec::new());
         let mut named: Vec<WalkRecipe> = Vec::new();
-        for algorithm in registry::algorithms(question.collective) {
-            let request = |ports| Request {
+        for algorithm in registry::algorithms(request.collective) {
+            let registry_request = |ports| Request {
                 shape: shape.clone(),
-                map: question.map.clone(),
-                root: question.root,
+                map: request.map.clone(),
+                root: request.root,
                 ports: Some(ports),
             };
-            let Ok(schedule) = algorithm.schedule(&request(1)) else { continue };
+            let Ok(schedule) = algorithm.schedule(&registry_request(1)) else { continue };
             let Recipe::Walk(recipe) = schedule.recipe else {
                 if !sends_to_many(&schedule) {
-                    let of = |ports| algorithm.schedule(&request(ports)).ok();
-                    others.extend((1..=question.ports).filter_map(of));
+                    let of = |ports| algorithm.schedule(&registry_request(ports)).ok();
+                    others.extend((1..=request.ports).filter_map(of));
                 }
                 continue;
             };
-            let frame = WalkRecipe { patterns: Vec::new(), ..recipe };
+            let template = WalkRecipe { patterns: Vec::new(), ..recipe };
             named.push(recipe);
-            for interleave in interleaves(&frame, shape) {
-                let frame = WalkRecipe { interleave, ..frame.clone() };
-                if !frames.contains(&frame) {
-                    frames.push(frame);
+            for interleave in interleaves(&template, shape) {
+                let template = WalkRecipe { interleave, ..template.clone() };
+                if !templates.contains(&template) {
+                    templates.push(template);
                 }
             }
         }
         let mut known: HashMap<AxesKey, Rc<Vec<Vec<Rc<AxisSteps>>>>> = HashMap::new();
         let mut all = Vec::new();
-        for (kind, recipe) in (0..).zip(frames) {
+        for (kind, recipe) in (0..).zip(templates) {
             let key = key(&recipe);
             let axes = known.entry(key).or_insert_with(|| {
                 let of_dim = |dim| {
                     let named = named.iter().filter(|other| self::key(other) == key);
                     let named = named.map(|other| &other.patterns[dim]);
-                    axis(question, (network, machine), dim, key, named)
+                    axis(request, (network, machine), dim, key, named)
                 };
                 Rc::new((0..shape.n_dims()).map(of_dim).collect())
             });
-            let of = |ports| Frame { recipe: recipe.clone(), kind, ports, axes: axes.clone() };
-            all.extend((1..=question.ports).map(of));
+            let of = |ports| ScheduleTemplate {
+                recipe: recipe.clone(),
+                kind,
+                ports,
+                axes: axes.clone(),
+            };
+            all.extend((1..=request.ports).map(of));
         }
         let schedule = |(recipe, ports): (WalkRecipe, u32)| Schedule {
-            collective: question.collective,
+            collective: request.collective,
             shape: shape.clone(),
-            map: question.map.clone(),
-            root: question.root,
+            map: request.map.clone(),
+            root: request.root,
             ports,
             split: Split::default(),
             recipe: Recipe::Walk(recipe),
         };
-        let on_ports = |recipe: WalkRecipe| (1..=question.ports).map(move |p| (recipe.clone(), p));
+        let on_ports = |recipe: WalkRecipe| (1..=request.ports).map(move |p| (recipe.clone(), p));
         let named = named.into_iter().flat_map(on_ports).map(schedule).collect();
-        SearchSpace { frames: all, others, named }
+        SearchSpace { templates: all, others, named }
     }
 }
 
-/// The orders of dimensions that are tried with a frame: all orders if blocks are forwarded, as the order then
+/// The orders of dimensions that are tried with a template: all orders if blocks are forwarded, as the order then
 /// matters; in a latency form also fused steps.
-fn interleaves(frame: &WalkRecipe, shape: &Shape) -> Vec<Interleave> {
-    let mut all = vec![frame.interleave];
-    match frame.form {
+fn interleaves(template: &WalkRecipe, shape: &Shape) -> Vec<Interleave> {
+    let mut all = vec![template.interleave];
+    match template.form {
         WalkForm::Butterfly | WalkForm::TwoPhase if shape.active_dims().len() > 1 => all.extend([
             Interleave::RoundRobin,
             Interleave::RoundRobinBackwards,
             Interleave::Sequential,
         ]),
-        WalkForm::Latency if matches!(frame.interleave, Interleave::Fused { .. }) => {
+        WalkForm::Latency if matches!(template.interleave, Interleave::Fused { .. }) => {
             all.extend(FUSED_MESSAGES.map(|messages| Interleave::Fused { messages }));
         }
         _ => {}
@@ -145,19 +150,19 @@ fn sends_to_many(schedule: &Schedule) -> bool {
 
 /// The patterns of a dimension: those that serve its size, and those that the registry uses for it.
 fn axis<'a>(
-    question: &Question,
+    request: &SearchRequest,
     (network, machine): (&Network, &Machine),
     dim: usize,
     (has_cores, order): AxesKey,
     named: impl Iterator<Item = &'a PatternKind>,
 ) -> Vec<Rc<AxisSteps>> {
-    let axis = question.shape.axes()[dim];
+    let axis = request.shape.axes()[dim];
     let is_node = axis.link == AxisLink::Node;
     let own = patterns(axis.size, is_node && has_cores, has_cores);
-    let place = (&question.shape, dim);
+    let place = (&request.shape, dim);
     let mut found: Vec<Rc<AxisSteps>> = Vec::new();
     let named = named.cloned().zip(std::iter::repeat(true));
-    for (kind, is_named) in named.chain(own.into_iter().zip(std::iter::repeat(false))) {
+    for (kind, is_registry_row) in named.chain(own.into_iter().zip(std::iter::repeat(false))) {
         if found.iter().any(|known| known.kind == kind) {
             continue;
         }
@@ -165,7 +170,7 @@ fn axis<'a>(
         let Some(steps) = steps else { continue };
         // Patterns of registry rows stay even if their steps are known, as blocks may be in another order.
         let is_known = || found.iter().any(|known| known.signature == steps.signature);
-        if is_named && !has_cores || !is_known() {
+        if is_registry_row && !has_cores || !is_known() {
             found.push(Rc::new(steps));
         }
     }
@@ -222,7 +227,7 @@ fn factorizations(rest: u32, before: &mut SmallVec<[u32; 8]>) -> Vec<SmallVec<[u
     found
 }
 
-impl Frame {
+impl ScheduleTemplate {
     /// Whether lanes have whole blocks. Some ranks then send nothing in early steps and wait for nothing, so chains
     /// of steps are not bounds.
     pub fn is_dealt(&self) -> bool {
@@ -230,13 +235,17 @@ impl Frame {
     }
 
     /// The schedule with these patterns; `None` if it is not valid.
-    pub fn schedule(&self, question: &Question, patterns: Vec<PatternKind>) -> Option<Schedule> {
+    pub fn schedule(
+        &self,
+        request: &SearchRequest,
+        patterns: Vec<PatternKind>,
+    ) -> Option<Schedule> {
         let recipe = WalkRecipe { patterns, ..self.recipe.clone() };
         let schedule = Schedule {
-            collective: question.collective,
-            shape: question.shape.clone(),
-            map: question.map.clone(),
-            root: question.root,
+            collective: request.collective,
+            shape: request.shape.clone(),
+            map: request.map.clone(),
+            root: request.root,
             ports: self.ports,
             split: Split::default(),
             recipe: Recipe::Walk(recipe),

@@ -5,7 +5,7 @@
 //! They do not, as lanes share links: so the predicted ends correct a, and parts are computed again, a few times.
 //! This is a heuristic: a result counts if its prediction gains, and proves nothing about other parts.
 
-use super::question::{Best, Judgement, Point, Question};
+use super::request::{Best, Candidate, Prediction, SearchRequest};
 use crate::bounds::Bounds;
 use crate::plan::{Recipe, Schedule, Split};
 use crate::sim::{CallForm, Machine, Network, Profile};
@@ -14,26 +14,26 @@ use crate::sim::{CallForm, Machine, Network, Profile};
 const ROUNDS: usize = 4;
 /// The least gain of unequal parts (time with equal parts over time with unequal ones), and the least ratio of the last
 /// lane's end to the first's for which unequal parts are tried.
-const WORTH: f64 = 1.01;
+const MIN_GAIN: f64 = 1.01;
 /// The approximate sum of the parts' weights; smaller for whole blocks, which are dealt in turns.
 const UNITS: f64 = 1000.0;
 const TURNS: f64 = 48.0;
 /// The smallest part, as a multiple of an equal part.
-const LEAST: f64 = 0.05;
+const MIN_PART: f64 = 0.05;
 
 /// Returns variants of a schedule with unequal parts of lanes. Each follows from the prediction of the one before, so
 /// that lanes end closer together; none if they end at once anyway. A variant may be slower than equal parts: see
 /// [`better`].
 pub fn splits<'a>(
     found: &'a Best,
-    question: &Question,
+    request: &SearchRequest,
     (network, machine): (&'a Network, &'a Machine),
 ) -> impl Iterator<Item = Best> + use<'a> {
     let parts = found.schedule.n_parts();
     let (_, bound_ns) =
-        Bounds::new(question.collective, parts, &machine.limits(network)).call(question.bytes);
+        Bounds::new(request.collective, parts, &machine.limits(network)).call(request.bytes);
     let segments = vec![found.cost.segment_bytes];
-    let question = Question { segments, ..question.clone() };
+    let request = SearchRequest { segments, ..request.clone() };
     let is_dealt = matches!(&found.schedule.recipe, Recipe::Walk(walk) if walk.is_dealt());
     let units = if is_dealt { TURNS } else { UNITS };
     let mut lanes = None;
@@ -42,22 +42,22 @@ pub fn splits<'a>(
         if parts < 2 || known.len() > ROUNDS {
             return None;
         }
-        let judge = |schedule: &Schedule, best_ns| {
-            let point = Point { bound_ns, ..Point::of_schedule(schedule.clone()) };
-            point.judged(&question, (network, machine), best_ns)
+        let predict = |schedule: &Schedule, best_ns| {
+            let candidate = Candidate { bound_ns, ..Candidate::of_schedule(schedule.clone()) };
+            candidate.predict(&request, (network, machine), best_ns)
         };
-        let ends = |schedule: &Schedule, judged: &Judgement, times: f64| {
-            let bytes = times * question.bytes;
-            ends(schedule, judged, machine, bytes)
+        let ends = |schedule: &Schedule, prediction: &Prediction, times: f64| {
+            let bytes = times * request.bytes;
+            ends(schedule, prediction, machine, bytes)
         };
         if lanes.is_none() {
-            let judged = judge(&found.schedule, f64::INFINITY);
-            let once = ends(&found.schedule, &judged, 1.0);
+            let prediction = predict(&found.schedule, f64::INFINITY);
+            let once = ends(&found.schedule, &prediction, 1.0);
             let of = |least: fn(f64, f64) -> f64| once.iter().copied().reduce(least).unwrap_or(0.0);
-            if of(f64::max) < WORTH * of(f64::min) {
+            if of(f64::max) < MIN_GAIN * of(f64::min) {
                 return None;
             }
-            let twice = ends(&found.schedule, &judged, 2.0);
+            let twice = ends(&found.schedule, &prediction, 2.0);
             let lane = |(once, twice): (f64, f64)| Lane {
                 fixed: 2.0 * once - twice,
                 slope: (twice - once) * f64::from(parts),
@@ -65,22 +65,22 @@ pub fn splits<'a>(
             lanes = Some(once.into_iter().zip(twice).map(lane).collect::<Vec<_>>());
         }
         let lanes = lanes.as_mut()?;
-        let shares = at_once(lanes, LEAST / f64::from(parts))?;
+        let shares = at_once(lanes, MIN_PART / f64::from(parts))?;
         let weights: Vec<u32> =
             shares.into_iter().map(|share| (share * units).round().max(1.0) as u32).collect();
         let split = Split::new(&weights).ok().filter(|split| !known.contains(split))?;
         known.push(split.clone());
         let schedule = Schedule { split, ..found.schedule.clone() };
         schedule.validate().ok()?;
-        let judged = judge(&schedule, found.cost.ns);
+        let prediction = predict(&schedule, found.cost.ns);
         if known.len() <= ROUNDS {
             let all: u32 = weights.iter().sum();
-            let ends = ends(&schedule, &judged, 1.0);
+            let ends = ends(&schedule, &prediction, 1.0);
             for ((lane, weight), end) in lanes.iter_mut().zip(weights).zip(ends) {
                 lane.fixed = end - lane.slope * f64::from(weight) / f64::from(all);
             }
         }
-        Some(Best { schedule, cost: judged.cost })
+        Some(Best { schedule, cost: prediction.cost })
     };
     std::iter::from_fn(next)
 }
@@ -89,17 +89,17 @@ pub fn splits<'a>(
 /// equal parts, and as exact.
 pub fn better(splits: impl IntoIterator<Item = Best>, best: &Best) -> Option<Best> {
     let counts = |split: &Best| {
-        (split.cost.is_exact || !best.cost.is_exact) && WORTH * split.cost.ns < best.cost.ns
+        (split.cost.is_exact || !best.cost.is_exact) && MIN_GAIN * split.cost.ns < best.cost.ns
     };
     splits.into_iter().filter(counts).min_by(|a, b| a.cost.ns.total_cmp(&b.cost.ns))
 }
 
 /// The end of each lane of a schedule in a call of `bytes` bytes, ns.
-fn ends(schedule: &Schedule, judged: &Judgement, machine: &Machine, bytes: f64) -> Vec<f64> {
-    let Judgement { cost, flow, score } = judged;
+fn ends(schedule: &Schedule, prediction: &Prediction, machine: &Machine, bytes: f64) -> Vec<f64> {
+    let Prediction { cost, flow, routed } = prediction;
     let segment_bytes = cost.segment_bytes;
     let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-    let played = profile.play(schedule, flow, score, machine, bytes, true);
+    let played = profile.play(schedule, flow, routed, machine, bytes, true);
     let spans = played.expect("our own software performs all schedules").spans;
     let mut ends = vec![0.0f64; schedule.n_parts() as usize];
     for span in spans {

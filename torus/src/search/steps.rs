@@ -65,7 +65,7 @@ struct Costs<'a> {
     network: &'a Network,
     machine: &'a Machine,
     dim: usize,
-    stays: bool,
+    is_intra_node: bool,
 }
 
 impl AxisSteps {
@@ -85,12 +85,12 @@ impl AxisSteps {
         if has_cores && !plain.groups_nest() {
             return None;
         }
-        let costs = Costs { network, machine, dim, stays: axis.link == AxisLink::Node };
+        let costs = Costs { network, machine, dim, is_intra_node: axis.link == AxisLink::Node };
         let period = period(&plain);
         let is_ring = network.rings().is_some();
         let mirrored = plain.clone().mirrored(true);
         // The mirrored form costs the same if all coordinates are alike.
-        let has_mirror = !is_ring && !costs.stays;
+        let has_mirror = !is_ring && !costs.is_intra_node;
         let toward = Toward::new(plain.clone());
         let crossing = crossing(&toward);
         let mut steps: Vec<StepCost> = Vec::with_capacity(plain.n_steps() as usize);
@@ -147,7 +147,8 @@ impl AxisSteps {
             last = Some((targets, of_targets));
         }
         let hops = (1..core).filter_map(|b| Some((b, toward.hop(b)?)));
-        let n_children = hops.filter(|(_, hop)| hop.next == 0 && !costs.stays).count() as f64;
+        let n_children =
+            hops.filter(|(_, hop)| hop.next == 0 && !costs.is_intra_node).count() as f64;
         let path_ns = longest_path(&toward, &steps);
         let signature = signature(&toward, has_cores);
         let (kind, size) = (kind.clone(), axis.size);
@@ -157,11 +158,11 @@ impl AxisSteps {
 
 impl Costs<'_> {
     fn post_ns(&self) -> f64 {
-        if self.stays { self.machine.shm_overhead_ns } else { self.machine.post_ns }
+        if self.is_intra_node { self.machine.shm_overhead_ns } else { self.machine.post_ns }
     }
 
     fn poll_ns(&self) -> f64 {
-        if self.stays { self.machine.shm_overhead_ns } else { self.machine.poll_ns }
+        if self.is_intra_node { self.machine.shm_overhead_ns } else { self.machine.poll_ns }
     }
 
     /// For each target of a step, the least latency and the least ns per byte of its messages; on rings, with classes
@@ -169,7 +170,7 @@ impl Costs<'_> {
     fn of_targets(&self, pattern: &Pattern, t: u32, period: Option<u32>) -> Vec<(f64, f64)> {
         let speeds = self.machine.speeds();
         let n_targets = pattern.targets(t, 0).len();
-        if self.stays {
+        if self.is_intra_node {
             let ns = 1.0 / speeds.copy.min(speeds.copy_all);
             return vec![(speeds.shm_latency_ns, ns); n_targets];
         }

@@ -3,9 +3,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::bound::Judge;
-use super::ordered::{Chosen, Judged, Ordered, find};
-use super::question::{Best, Certificate, Cost, Point, Question, QuestionError};
+use super::bound::BoundModel;
+use super::ordered::{BoundedPattern, Chosen, Ordered, find};
+use super::request::{Best, Candidate, Certificate, Cost, SearchError, SearchRequest};
 use super::space::SearchSpace;
 use crate::bounds::{BoundKind, Bounds};
 use crate::collectives::WalkForm;
@@ -28,15 +28,15 @@ struct Node {
     estimate: f64,
     bound: f64,
     kind: u32,
-    what: What,
+    content: NodeContent,
 }
 
 #[derive(Clone, Debug)]
-enum What {
-    /// Patterns of a frame's first dimensions, and all patterns of the next dimension from an index on.
-    Part { frame: u32, chosen: Chosen, from: u16 },
+enum NodeContent {
+    /// Patterns of a template's first dimensions, and all patterns of the next dimension from an index on.
+    Partial { template: u32, chosen: Chosen, from: u16 },
     /// Patterns of all dimensions.
-    Whole { frame: u32, chosen: Chosen },
+    Complete { template: u32, chosen: Chosen },
     /// A walk of the registry.
     Named(u32),
     /// Another schedule of the registry.
@@ -65,15 +65,15 @@ impl Ord for Node {
 
 /// A search in progress; see the [module documentation](super).
 pub struct Search<'a> {
-    question: &'a Question,
-    judge: Judge<'a>,
+    request: &'a SearchRequest,
+    model: BoundModel<'a>,
     space: SearchSpace,
     ordered: Vec<Ordered>,
     open: BinaryHeap<Reverse<Node>>,
     /// By kind, the ratio of predicted to estimated time.
     ratios: Vec<Option<f64>>,
     /// Bounds of the schedules that were returned and whose costs are not yet known.
-    handed_out: Vec<f64>,
+    pending: Vec<f64>,
     /// The best schedules known so far, the best first.
     found: Vec<Best>,
     universal: (BoundKind, f64),
@@ -85,62 +85,68 @@ impl<'a> Search<'a> {
     /// Starts a search.
     ///
     /// # Errors
-    /// [`QuestionError`].
+    /// [`SearchError`].
     pub fn new(
-        question: &'a Question,
+        request: &'a SearchRequest,
         network: &'a Network,
         machine: &'a Machine,
-    ) -> Result<Self, QuestionError> {
-        question.validate()?;
+    ) -> Result<Self, SearchError> {
+        request.validate()?;
         let limits = machine.limits(network);
-        let bounds = Bounds::new(question.collective, question.ports, &limits);
-        let judge = Judge::new(question, network, machine);
-        let space = SearchSpace::new(question, network, machine);
+        let bounds = Bounds::new(request.collective, request.ports, &limits);
+        let model = BoundModel::new(request, network, machine);
+        let space = SearchSpace::new(request, network, machine);
         let ordered: Vec<Ordered> =
-            space.frames.iter().map(|frame| Ordered::new(&judge, frame)).collect();
+            space.templates.iter().map(|template| Ordered::new(&model, template)).collect();
         let mut open = BinaryHeap::new();
-        for (frame, (of_frame, ordered)) in (0..).zip(space.frames.iter().zip(&ordered)) {
-            let (estimate, bound) = ordered.part(&judge, of_frame, &[], 0);
-            let what = What::Part { frame, chosen: Chosen::new(), from: 0 };
-            open.push(Reverse(Node { key: estimate, estimate, bound, kind: of_frame.kind, what }));
+        for (template, (of_template, ordered)) in (0..).zip(space.templates.iter().zip(&ordered)) {
+            let (estimate, bound) = ordered.part(&model, of_template, &[], 0);
+            let content = NodeContent::Partial { template, chosen: Chosen::new(), from: 0 };
+            open.push(Reverse(Node {
+                key: estimate,
+                estimate,
+                bound,
+                kind: of_template.kind,
+                content,
+            }));
         }
-        let n_kinds = space.frames.last().map_or(0, |frame| frame.kind + 1);
-        let early = |row: &Schedule| if row.ports == question.ports { EARLY } else { 1.0 };
+        let n_kinds = space.templates.last().map_or(0, |template| template.kind + 1);
+        let early = |row: &Schedule| if row.ports == request.ports { EARLY } else { 1.0 };
         for (number, named) in (0..).zip(&space.named) {
             let found = find(&space, &ordered, named);
-            let of_frame = |(frame, chosen): (usize, Chosen)| {
-                let of_frame = &space.frames[frame];
-                let (estimate, bound) = ordered[frame].whole(&judge, of_frame, &chosen);
-                (of_frame.kind, estimate, bound)
+            let of_template = |(template, chosen): (usize, Chosen)| {
+                let of_template = &space.templates[template];
+                let (estimate, bound) = ordered[template].whole(&model, of_template, &chosen);
+                (of_template.kind, estimate, bound)
             };
-            let any = judge.any(named.ports);
-            let (kind, estimate, bound) = found.map_or((n_kinds, any, any), of_frame);
-            let (key, what) = (early(named) * estimate, What::Named(number));
-            open.push(Reverse(Node { key, estimate, bound, kind, what }));
+            let any = model.any(named.ports);
+            let (kind, estimate, bound) = found.map_or((n_kinds, any, any), of_template);
+            let (key, content) = (early(named) * estimate, NodeContent::Named(number));
+            open.push(Reverse(Node { key, estimate, bound, kind, content }));
         }
         for (number, other) in (0..).zip(&space.others) {
-            let (bound, what) = (judge.other(other), What::Other(number));
+            let (bound, content) = (model.other(other), NodeContent::Other(number));
             let key = early(other) * bound;
-            let node = Node { key, estimate: bound, bound, kind: n_kinds, what };
+            let node = Node { key, estimate: bound, bound, kind: n_kinds, content };
             open.push(Reverse(node));
         }
         let ratios = vec![None; n_kinds as usize];
         Ok(Search {
-            question,
-            judge,
+            request,
+            model,
             space,
             ordered,
             open,
             ratios,
-            handed_out: Vec::new(),
+            pending: Vec::new(),
             found: Vec::new(),
-            universal: bounds.call(question.bytes),
+            universal: bounds.call(request.bytes),
             counts: [0; 4],
         })
     }
 
     /// Returns the next schedule to predict; `None` if none is left, or after `most_nodes` nodes.
-    pub fn next(&mut self, most_nodes: u64) -> Option<Point> {
+    pub fn next(&mut self, most_nodes: u64) -> Option<Candidate> {
         let most = self.counts[0].saturating_add(most_nodes);
         while self.counts[0] < most {
             let Reverse(node) = self.open.pop()?;
@@ -155,43 +161,50 @@ impl<'a> Search<'a> {
                 self.counts[1] += 1;
                 continue;
             }
-            let schedule = match node.what {
-                What::Part { frame, chosen, from } => {
-                    self.branch(frame, chosen, from);
+            let schedule = match node.content {
+                NodeContent::Partial { template, chosen, from } => {
+                    self.branch(template, chosen, from);
                     continue;
                 }
-                What::Other(number) => Some(self.space.others[number as usize].clone()),
-                What::Named(number) => Some(self.space.named[number as usize].clone()),
+                NodeContent::Other(number) => Some(self.space.others[number as usize].clone()),
+                NodeContent::Named(number) => Some(self.space.named[number as usize].clone()),
                 // Walks of the registry have nodes of their own.
-                What::Whole { frame, ref chosen } => {
-                    self.schedule(frame, chosen).filter(|found| !self.space.named.contains(found))
-                }
+                NodeContent::Complete { template, ref chosen } => self
+                    .schedule(template, chosen)
+                    .filter(|found| !self.space.named.contains(found)),
             };
             if let Some(schedule) = schedule {
-                self.handed_out.push(node.bound);
-                let is_named = !matches!(node.what, What::Whole { .. });
-                let is_trusted = is_named || self.is_alike(&schedule);
+                self.pending.push(node.bound);
+                let is_registry_row = !matches!(node.content, NodeContent::Complete { .. });
+                let is_trusted = is_registry_row || self.is_symmetric(&schedule);
                 let Node { estimate: estimate_ns, bound: bound_ns, kind, .. } = node;
-                return Some(Point { schedule, bound_ns, is_named, is_trusted, estimate_ns, kind });
+                return Some(Candidate {
+                    schedule,
+                    bound_ns,
+                    is_registry_row,
+                    is_trusted,
+                    estimate_ns,
+                    kind,
+                });
             }
         }
         None
     }
 
     /// Records the cost of a schedule that [`Search::next`] returned.
-    pub fn learn(&mut self, point: Point, cost: Cost) {
-        let known = self.handed_out.iter().position(|bound| *bound == point.bound_ns);
-        known.map(|at| self.handed_out.swap_remove(at));
+    pub fn learn(&mut self, candidate: Candidate, cost: Cost) {
+        let known = self.pending.iter().position(|bound| *bound == candidate.bound_ns);
+        known.map(|at| self.pending.swap_remove(at));
         self.counts[2] += 1;
-        let (ratio, counts) = (cost.ns / point.estimate_ns, point.counts(&cost));
-        if let Some(known) = self.ratios.get_mut(point.kind as usize) {
+        let (ratio, counts) = (cost.ns / candidate.estimate_ns, candidate.counts(&cost));
+        if let Some(known) = self.ratios.get_mut(candidate.kind as usize) {
             // Kinds whose predictions do not count come later each time.
             let ratio = known.map_or(ratio, |known| known.min(ratio));
             *known = Some(if counts { ratio } else { 2.0 * known.unwrap_or(ratio) });
         }
         if counts {
             let place = self.found.partition_point(|found| found.cost.ns <= cost.ns);
-            self.found.insert(place, Best { schedule: point.schedule, cost });
+            self.found.insert(place, Best { schedule: candidate.schedule, cost });
             self.found.truncate(KEPT);
         } else if cost.ns < self.best_ns() {
             self.counts[3] += 1;
@@ -200,7 +213,7 @@ impl<'a> Search<'a> {
 
     /// Whether no node and no prediction is left.
     pub fn is_over(&self) -> bool {
-        self.open.is_empty() && self.handed_out.is_empty()
+        self.open.is_empty() && self.pending.is_empty()
     }
 
     /// Whether there are rows of the registry, on all ports, that have not been visited.
@@ -226,7 +239,7 @@ impl<'a> Search<'a> {
     /// The certificate of the best schedule so far.
     pub fn certificate(&self) -> Certificate {
         let open = self.open.iter().map(|Reverse(node)| node.bound);
-        let left = open.chain(self.handed_out.iter().copied()).fold(f64::INFINITY, f64::min);
+        let left = open.chain(self.pending.iter().copied()).fold(f64::INFINITY, f64::min);
         let [visited, pruned, predicted, uncertain] = self.counts;
         Certificate {
             bound: self.universal,
@@ -240,8 +253,8 @@ impl<'a> Search<'a> {
     }
 
     /// Every schedule of the space, regardless of bounds: for small spaces.
-    pub fn all(&self) -> impl Iterator<Item = Point> {
-        let walks = (0u32..).zip(&self.space.frames).flat_map(move |(number, frame)| {
+    pub fn all(&self) -> impl Iterator<Item = Candidate> {
+        let walks = (0u32..).zip(&self.space.templates).flat_map(move |(number, template)| {
             let ordered = &self.ordered[number as usize];
             let sizes = ordered.axes.iter().map(Vec::len);
             let choices = sizes.fold(vec![Chosen::new()], |all, n| {
@@ -251,74 +264,82 @@ impl<'a> Search<'a> {
                 all.into_iter().flat_map(with).collect()
             });
             choices.into_iter().filter_map(move |chosen: Chosen| {
-                let (estimate_ns, bound_ns) = ordered.whole(&self.judge, frame, &chosen);
+                let (estimate_ns, bound_ns) = ordered.whole(&self.model, template, &chosen);
                 let schedule = self.schedule(number, &chosen)?;
-                let is_named = self.space.named.contains(&schedule);
-                let is_trusted = is_named || self.is_alike(&schedule);
-                let kind = frame.kind;
-                Some(Point { schedule, bound_ns, is_named, is_trusted, estimate_ns, kind })
+                let is_registry_row = self.space.named.contains(&schedule);
+                let is_trusted = is_registry_row || self.is_symmetric(&schedule);
+                let kind = template.kind;
+                Some(Candidate {
+                    schedule,
+                    bound_ns,
+                    is_registry_row,
+                    is_trusted,
+                    estimate_ns,
+                    kind,
+                })
             })
         });
         let named = self.space.named.iter().chain(&self.space.others);
-        walks.chain(named.map(|schedule| Point {
-            bound_ns: self.judge.other(schedule),
-            ..Point::of_schedule(schedule.clone())
+        walks.chain(named.map(|schedule| Candidate {
+            bound_ns: self.model.other(schedule),
+            ..Candidate::of_schedule(schedule.clone())
         }))
     }
 
     fn key(&self, node: &Node) -> f64 {
         let ratio = self.ratios.get(node.kind as usize).copied().flatten().unwrap_or(1.0);
-        match node.what {
-            What::Named(_) | What::Other(_) => node.key,
-            What::Part { .. } | What::Whole { .. } => node.estimate * ratio,
+        match node.content {
+            NodeContent::Named(_) | NodeContent::Other(_) => node.key,
+            NodeContent::Partial { .. } | NodeContent::Complete { .. } => node.estimate * ratio,
         }
     }
 
     /// Whether all ranks do the same in a schedule.
-    fn is_alike(&self, schedule: &Schedule) -> bool {
+    fn is_symmetric(&self, schedule: &Schedule) -> bool {
         let differs = |recipe: &WalkRecipe| recipe.form == WalkForm::Tree || recipe.is_dealt();
-        let is_alike = !matches!(&schedule.recipe, Recipe::Walk(recipe) if differs(recipe));
-        is_alike && !self.question.collective.is_rooted()
+        let is_symmetric = !matches!(&schedule.recipe, Recipe::Walk(recipe) if differs(recipe));
+        is_symmetric && !self.request.collective.is_rooted()
     }
 
-    fn schedule(&self, frame: u32, chosen: &[u16]) -> Option<Schedule> {
-        let axes = &self.ordered[frame as usize].axes;
-        let kind = |(axis, &at): (&Vec<Judged>, &u16)| axis[usize::from(at)].steps.kind.clone();
+    fn schedule(&self, template: u32, chosen: &[u16]) -> Option<Schedule> {
+        let axes = &self.ordered[template as usize].axes;
+        let kind =
+            |(axis, &at): (&Vec<BoundedPattern>, &u16)| axis[usize::from(at)].steps.kind.clone();
         let kinds = axes.iter().zip(chosen).map(kind).collect();
-        self.space.frames[frame as usize].schedule(self.question, kinds)
+        self.space.templates[template as usize].schedule(self.request, kinds)
     }
 
     /// Opens two nodes: the remaining patterns of a node's next dimension, and the node with its first pattern
     /// chosen.
     fn branch(&mut self, number: u32, mut chosen: Chosen, from: u16) {
-        let (frame, ordered) =
-            (&self.space.frames[number as usize], &self.ordered[number as usize]);
+        let (template, ordered) =
+            (&self.space.templates[number as usize], &self.ordered[number as usize]);
         let mut open = Vec::with_capacity(2);
         if usize::from(from) + 1 < ordered.axes[chosen.len()].len() {
-            let judged = ordered.part(&self.judge, frame, &chosen, from + 1);
+            let bounded = ordered.part(&self.model, template, &chosen, from + 1);
             open.push((
-                judged,
-                What::Part { frame: number, chosen: chosen.clone(), from: from + 1 },
+                bounded,
+                NodeContent::Partial { template: number, chosen: chosen.clone(), from: from + 1 },
             ));
         }
         chosen.push(from);
         open.push(match chosen.len() < ordered.axes.len() {
             true => {
-                let judged = ordered.part(&self.judge, frame, &chosen, 0);
-                (judged, What::Part { frame: number, chosen, from: 0 })
+                let bounded = ordered.part(&self.model, template, &chosen, 0);
+                (bounded, NodeContent::Partial { template: number, chosen, from: 0 })
             }
             false => {
-                let judged = ordered.whole(&self.judge, frame, &chosen);
-                (judged, What::Whole { frame: number, chosen })
+                let bounded = ordered.whole(&self.model, template, &chosen);
+                (bounded, NodeContent::Complete { template: number, chosen })
             }
         });
-        let kind = frame.kind;
-        for ((estimate, bound), what) in open {
+        let kind = template.kind;
+        for ((estimate, bound), content) in open {
             if bound >= self.best_ns() {
                 self.counts[1] += 1;
                 continue;
             }
-            let node = Node { key: 0.0, estimate, bound, kind, what };
+            let node = Node { key: 0.0, estimate, bound, kind, content };
             self.open.push(Reverse(Node { key: self.key(&node), ..node }));
         }
     }

@@ -4,14 +4,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use smallvec::smallvec;
 
-use super::loads::{Hops, LoadProfile, Ways};
+use super::loads::{Hops, LoadProfile, RouteLoads};
 use super::network::Network;
 use crate::geometry::Vertex;
 use crate::names::{LaneId, Rank, StepId};
 use crate::plan::{Flow, LineStep, MessagesKey};
 
-impl<'a> Ways<'a> {
-    /// The ways of messages between ranks in a row, by target: the load of the most loaded link of the whole network.
+impl<'a> RouteLoads<'a> {
+    /// The route loads of messages between ranks in a row, by target: the load of the most loaded link of the whole
+    /// network.
     pub(super) fn of_row(
         &mut self,
         step: &LineStep<'a>,
@@ -32,13 +33,13 @@ impl<'a> Ways<'a> {
                 hops = hops.max(of_hop);
             }
             let link = self.link(load.into_iter().fold(0.0, f32::max), None);
-            self.way(smallvec![link], hops, network.per_node() as f32)
+            self.route_load(smallvec![link], hops, network.per_node() as f32)
         };
         (0..step.positions.len()).map(of_target).collect()
     }
 
-    /// Returns the most positions that a rank sends in a step, and a way with the load of the most loaded link as a
-    /// multiple of these positions. Steps with the same key have the same messages.
+    /// Returns the most positions that a rank sends in a step, and a route load with the load of the most loaded link
+    /// as a multiple of these positions. Steps with the same key have the same messages.
     pub(super) fn of_busiest(
         &mut self,
         flow: &dyn Flow,
@@ -78,15 +79,15 @@ impl<'a> Ways<'a> {
         place: &dyn Fn(Rank) -> Vertex,
         (lane, step): (LaneId, StepId),
     ) -> (u64, usize) {
-        let Ways { load, sent, gotten, .. } = self;
+        let RouteLoads { load, sent, received, .. } = self;
         load.resize(network.whole().n_links());
         sent.resize(flow.n_ranks() as usize);
-        gotten.resize((flow.n_ranks() / network.per_node()) as usize);
+        received.resize((flow.n_ranks() / network.per_node()) as usize);
         let (mut most, mut node_most, mut link_most, mut longest) = (0, 0, 0, [0u16; 2]);
         flow.volumes(lane, step, &mut |from, to, positions| {
             most = most.max(sent.add(from.index(), positions));
             let receiver = network.node(place(to)) as usize;
-            node_most = node_most.max(gotten.add(receiver, positions));
+            node_most = node_most.max(received.add(receiver, positions));
             let mut hops = [0u16; 2];
             network.whole().route(place(from), place(to), &mut |link| {
                 link_most = link_most.max(load.add(link.index(), positions));
@@ -97,14 +98,14 @@ impl<'a> Ways<'a> {
         let of = |count: u64| if most == 0 { 0.0 } else { count as f32 / most as f32 };
         let loads = load.drain().map(|(link, load)| (link, of(load))).collect();
         sent.drain().for_each(drop);
-        gotten.drain().for_each(drop);
+        received.drain().for_each(drop);
         let number = self.link(of(link_most), None);
-        let way = self.way(smallvec![number], longest, of(node_most));
-        self.of_step.push((way, loads));
-        (most, way)
+        let route_load = self.route_load(smallvec![number], longest, of(node_most));
+        self.of_step.push((route_load, loads));
+        (most, route_load)
     }
 
-    /// Adds a link of a step without symmetry; `shared` is the number of a link that other ways may use, too.
+    /// Adds a link of a step without symmetry; `shared` is the number of a link that other route loads may use, too.
     fn link(&mut self, load: f32, shared: Option<u32>) -> u32 {
         let (load, hops) = (vec![load], Hops::Unknown);
         let (dim, is_alike, is_on_ring) = (None, false, false);
@@ -131,11 +132,11 @@ impl<'a> Ways<'a> {
         crossed().for_each(|link| sum[link as usize] = 0.0);
         self.sum = sum;
         let (Some(busiest), number) = (busiest, self.profiles.len() as u32) else { return };
-        for (way, loads) in &of_step {
+        for (route_load, loads) in &of_step {
             let of_busiest = loads.iter().find(|(link, load)| *link == busiest && *load > 0.0);
             if let Some(&(_, load)) = of_busiest {
                 let link = self.link(load, Some(number));
-                self.all[*way].profiles.push(link);
+                self.all[*route_load].profiles.push(link);
             }
         }
     }

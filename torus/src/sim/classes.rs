@@ -1,4 +1,4 @@
-//! Scores that follow one rank of each class of ranks that do the same.
+//! Routed plans that follow one rank of each class of ranks that do the same.
 //!
 //! On rings of links a step that looks the same from every p-th coordinate of a dimension looks the same from all
 //! ranks whose coordinates differ by multiples of p. These ranks are a class, and so are their links. One rank of
@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use super::network::Network;
-use super::score::{ResourceId, Score, StepScore, Transit};
+use super::routed::{ResourceId, RoutedPlan, RoutedStep, Transit};
 use crate::geometry::{Coord, Shape, Vertex};
 use crate::names::{LaneId, Rank, StepId};
 use crate::plan::{Expansion, Flow, LineStep, Plan, StepView, n_positions};
@@ -29,7 +29,7 @@ struct Classes<'a> {
     alike_on_node: f32,
 }
 
-impl Score {
+impl RoutedPlan {
     /// Follows one rank of each class; `None` if some step has no such symmetry, or if there are too many classes.
     /// `place` is the vertex of a rank, `share` a position's share of n, by lane.
     pub(super) fn of_classes(
@@ -40,11 +40,11 @@ impl Score {
     ) -> Option<Self> {
         let classes = Classes::of(flow, network)?;
         let n_classes = classes.n();
-        let mut score = Score::empty(flow, n_classes);
+        let mut routed = RoutedPlan::empty(flow, n_classes);
         let n_linked = network.n_linked();
         let n_nodes = classes.node(n_classes) as usize;
         let n_links = n_nodes * 2 * n_linked;
-        score.number(n_links, n_nodes, network.per_node() > 1);
+        routed.number(n_links, n_nodes, network.per_node() > 1);
         let mut rank_on = vec![Rank(0); flow.n_ranks() as usize];
         Rank::first(flow.n_ranks()).for_each(|rank| rank_on[place(rank).index()] = rank);
         // The messages of the first rank of each class, in the order in which it posts them.
@@ -58,23 +58,23 @@ impl Score {
                     for send in &plan.lanes[lane.index()].steps[step.index()].sends {
                         let target = classes.shape.coord(place(send.peer));
                         let (links, hops) = classes.route(starts[from as usize], target, n_linked);
-                        let start = score.paths.len() as u32;
-                        score.paths.extend(links);
+                        let start = routed.paths.len() as u32;
+                        routed.paths.extend(links);
                         let to = classes.class(target);
                         let nodes = [from, to].map(|class| classes.node(class));
                         let (hops_of, alike) = ([hops, 0], classes.alike_on_node);
-                        let ends = score.at_ends(hops_of, nodes, [send.port; 2], alike);
-                        score.paths.extend(ends);
-                        let path = start..score.paths.len() as u32;
+                        let ends = routed.at_ends(hops_of, nodes, [send.port; 2], alike);
+                        routed.paths.extend(ends);
+                        let path = start..routed.paths.len() as u32;
                         let share = n_positions(&send.runs) as f64 * share(lane);
                         let port = send.port;
                         messages.push(Transit { from, to, port, share, hops: [hops, 0], path });
                     }
                 }
-                score.push(flow, lane, step, StepScore::new(messages, n_classes));
+                routed.push(flow, lane, step, RoutedStep::new(messages, n_classes));
             }
         }
-        Some(score)
+        Some(routed)
     }
 }
 

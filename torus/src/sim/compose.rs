@@ -1,15 +1,15 @@
-//! Scores of plans: of all ranks, or of one rank that stands for all.
+//! Routed plans: of all ranks, or of one rank that stands for all.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::conditions::{Checked, Conditions, Fault};
-use super::loads::Ways;
+use super::conditions::{CheckedConditions, Conditions, Fault};
+use super::error::{FaultyPart, RoutingError};
+use super::loads::RouteLoads;
 use super::network::Network;
-use super::refused::{FaultyPart, ScoreError};
-use super::score::{LaneScore, ResourceId, Score, StepFacts, StepScore, Transit};
+use super::routed::{ResourceId, RoutedLane, RoutedPlan, RoutedStep, StepFacts, Transit};
 use super::trees::TreesOfLanes;
 use super::whole::whole_vectors;
 use super::work::{self, LaneWork};
@@ -24,38 +24,38 @@ type Ends = (u32, u32, PortId);
 /// The most messages that are followed one by one.
 const MOST_MESSAGES: u64 = 1 << 26;
 
-impl Score {
+impl RoutedPlan {
     /// Follows all messages of all ranks; `place` is the vertex of a rank in the network.
     ///
     /// # Errors
-    /// [`ScoreError`] if there are too many messages.
+    /// [`RoutingError`] if there are too many messages.
     pub fn of_all(
         flow: &dyn Flow,
         network: &Network,
         place: impl Fn(Rank) -> Vertex,
-    ) -> Result<Self, ScoreError> {
+    ) -> Result<Self, RoutingError> {
         Self::of_all_under(&Conditions::default(), flow, network, place)
     }
 
     /// Follows all messages of all ranks under conditions: blocks of several sizes, faults.
     ///
     /// # Errors
-    /// [`ScoreError`]: too many messages, conditions that do not fit the call, or a call that does not end.
+    /// [`RoutingError`]: too many messages, conditions that do not fit the call, or a call that does not end.
     pub fn of_all_under(
         conditions: &Conditions,
         flow: &dyn Flow,
         network: &Network,
         place: impl Fn(Rank) -> Vertex,
-    ) -> Result<Self, ScoreError> {
+    ) -> Result<Self, RoutingError> {
         let n_agents = flow.n_ranks();
         let places: Vec<Vertex> = Rank::first(n_agents).map(place).collect();
-        let mut score = Score::empty(flow, n_agents);
-        let checked = Checked::new(conditions, flow, network, score.n_ports)?;
+        let mut routed = RoutedPlan::empty(flow, n_agents);
+        let checked = CheckedConditions::new(conditions, flow, network, routed.n_ports)?;
         let n_nodes = (n_agents / network.per_node()) as usize;
         // A slow interface is also slow for messages that it sends.
         let has_outs = network.per_node() > 1 || !conditions.faults.is_empty();
-        score.number(network.whole().n_links(), n_nodes, has_outs);
-        score.take_faults(conditions);
+        routed.number(network.whole().n_links(), n_nodes, has_outs);
+        routed.take_faults(conditions);
         let mut known: HashMap<Ends, (Range<u32>, [u16; 2])> = HashMap::new();
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
@@ -70,7 +70,7 @@ impl Score {
                     let (path, hops) = known
                         .entry((from.0, to.0, port))
                         .or_insert_with(|| {
-                            let found = score.path(&checked, network, &places, [from, to], port);
+                            let found = routed.path(&checked, network, &places, [from, to], port);
                             found.unwrap_or_else(|error| {
                                 fault.get_or_insert(error);
                                 (0..0, [0, 0])
@@ -91,25 +91,28 @@ impl Score {
                 }
                 n_messages += messages.len() as u64;
                 if n_messages > MOST_MESSAGES {
-                    return Err(ScoreError::TooLong { messages: n_messages, most: MOST_MESSAGES });
+                    return Err(RoutingError::TooLong {
+                        messages: n_messages,
+                        most: MOST_MESSAGES,
+                    });
                 }
-                score.push(flow, lane, step, StepScore::new(messages, n_agents));
+                routed.push(flow, lane, step, RoutedStep::new(messages, n_agents));
             }
         }
-        score.detour(&checked, |rank| network.node(places[rank.index()]))?;
-        score.work = work_of(flow);
-        Ok(score)
+        routed.detour(&checked, |rank| network.node(places[rank.index()]))?;
+        routed.work = work_of(flow);
+        Ok(routed)
     }
 
     /// The resources that a message uses, and its numbers of links.
     fn path(
         &mut self,
-        checked: &Checked<'_>,
+        checked: &CheckedConditions<'_>,
         network: &Network,
         places: &[Vertex],
         [from, to]: [Rank; 2],
         port: PortId,
-    ) -> Result<(Range<u32>, [u16; 2]), ScoreError> {
+    ) -> Result<(Range<u32>, [u16; 2]), RoutingError> {
         let start = self.paths.len() as u32;
         let ends = [from, to].map(|rank| places[rank.index()]);
         let (mut hops, mut dead) = ([0u16; 2], None);
@@ -122,7 +125,7 @@ impl Score {
         });
         if let Some(link) = dead {
             let link = network.whole().link_name(link);
-            return Err(ScoreError::DeadLink { from, to, link });
+            return Err(RoutingError::DeadLink { from, to, link });
         }
         let [from, to] = ends.map(|vertex| network.node(vertex));
         let ports = [checked.via(from, port)?, checked.via(to, port)?];
@@ -148,9 +151,9 @@ impl Score {
     /// Records the ranks whose messages use other ports than those of their lanes.
     fn detour(
         &mut self,
-        checked: &Checked<'_>,
+        checked: &CheckedConditions<'_>,
         node: impl Fn(Rank) -> u32,
-    ) -> Result<(), ScoreError> {
+    ) -> Result<(), RoutingError> {
         for rank in Rank::first(self.n_agents) {
             for port in (0..self.n_ports).map(|port| PortId(port as u16)) {
                 let via = checked.via(node(rank), port)?;
@@ -165,7 +168,7 @@ impl Score {
     /// Follows one rank that stands for all. This is exact if all lines of a dimension do the same, and on a line
     /// every coordinate has a message like those of the others, which it meets. Else, if there are classes of ranks
     /// that do the same, one rank of each class is followed. A step without either is replaced by one in which every
-    /// rank sends as much as the busiest, over the step's most loaded link: see [`Score::is_exact`].
+    /// rank sends as much as the busiest, over the step's most loaded link: see [`RoutedPlan::is_exact`].
     pub fn of_one(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
         Self::of_any(flow, network, place, false)
     }
@@ -181,8 +184,8 @@ impl Score {
         place: impl Fn(Rank) -> Vertex,
         is_row: bool,
     ) -> Self {
-        let mut score = Score::empty(flow, 1);
-        let mut ways = Ways::default();
+        let mut routed = RoutedPlan::empty(flow, 1);
+        let mut loads = RouteLoads::default();
         let lanes = || LaneId::first(flow.lanes().len()).zip(flow.lanes());
         let n_steps = lanes().map(|(_, header)| header.n_steps).max().unwrap_or(0);
         // By lane: a ring repeats one step.
@@ -191,7 +194,7 @@ impl Score {
             for (lane, header) in lanes().filter(|(_, header)| step.index() < header.n_steps) {
                 let share = position_share(header);
                 let last = &mut last[lane.index()];
-                // The share of n and the way of each message.
+                // The share of n and the route load of each message.
                 let mut found: SmallVec<[(f64, usize); 2]> = SmallVec::new();
                 let mut is_symmetric = true;
                 match flow.view(lane, step) {
@@ -199,96 +202,103 @@ impl Score {
                         let same = last.take().filter(|(before, _)| before.has_hops_of(&lines));
                         let of_line = match same {
                             Some((_, same)) => same,
-                            None if is_row => ways.of_row(&lines, network, &place),
-                            None => ways.of_line(&lines, network),
+                            None if is_row => loads.of_row(&lines, network, &place),
+                            None => loads.of_line(&lines, network),
                         };
                         let sent = lines.positions.iter().zip(&of_line);
                         let sent = sent.filter(|(positions, _)| **positions > 0);
-                        found
-                            .extend(sent.map(|(&positions, &way)| (positions as f64 * share, way)));
+                        found.extend(
+                            sent.map(|(&positions, &load)| (positions as f64 * share, load)),
+                        );
                         is_symmetric = lines.is_everywhere();
                         *last = Some((lines, of_line));
                     }
                     StepView::Products(product) if !is_row => {
-                        let of_product = ways.of_product(&product, network);
+                        let of_product = loads.of_product(&product, network);
                         let of_message = product.positions as f64 * share;
-                        found.extend(of_product.into_iter().map(|way| (of_message, way)));
+                        found.extend(of_product.into_iter().map(|load| (of_message, load)));
                         // On other networks the links of a message's dimensions are mixed.
-                        is_symmetric = product.is_everywhere() && network.goes_by_lines();
+                        is_symmetric = product.is_everywhere() && network.is_dimension_ordered();
                     }
-                    StepView::Shifts(shifts) if !is_row => match ways.of_shifts(&shifts, network) {
-                        Some(of_shifts) => {
-                            let sent = shifts.shifts.iter().zip(of_shifts);
-                            found.extend(
-                                sent.map(|(shift, way)| (shift.positions as f64 * share, way)),
-                            );
+                    StepView::Shifts(shifts) if !is_row => {
+                        match loads.of_shifts(&shifts, network) {
+                            Some(of_shifts) => {
+                                let sent = shifts.shifts.iter().zip(of_shifts);
+                                found.extend(
+                                    sent.map(|(shift, load)| {
+                                        (shift.positions as f64 * share, load)
+                                    }),
+                                );
+                            }
+                            None => {
+                                let at = (lane, step);
+                                let (positions, load) =
+                                    loads.of_busiest(flow, network, &place, at, None);
+                                found.extend(
+                                    (positions > 0).then_some((positions as f64 * share, load)),
+                                );
+                            }
                         }
-                        None => {
-                            let at = (lane, step);
-                            let (positions, way) = ways.of_busiest(flow, network, &place, at, None);
-                            found
-                                .extend((positions > 0).then_some((positions as f64 * share, way)));
-                        }
-                    },
+                    }
                     other => {
                         let (at, key) = ((lane, step), other.into_key());
-                        let (positions, way) = ways.of_busiest(flow, network, &place, at, key);
+                        let (positions, load) = loads.of_busiest(flow, network, &place, at, key);
                         is_symmetric = false;
-                        found.extend((positions > 0).then_some((positions as f64 * share, way)));
+                        found.extend((positions > 0).then_some((positions as f64 * share, load)));
                     }
                 }
                 // If a rank has several messages, they meet others that differ by rank, unless all links are alike.
-                let of = |&(_, way): &(f64, usize)| &ways.all[way];
-                score.is_exact &= is_symmetric
+                let of = |&(_, load): &(f64, usize)| &loads.all[load];
+                routed.is_exact &= is_symmetric
                     && found.iter().all(|message| of(message).is_alike)
                     && (found.len() <= 1 || found.iter().all(|message| of(message).is_uniform));
-                // Paths can be filled in when all ways are known.
-                let transit = |&(share, way): &(f64, usize)| {
-                    let hops = ways.all[way].hops;
-                    Transit { from: 0, to: 0, port: header.port, share, hops, path: way as u32..0 }
+                // Paths can be filled in when all route loads are known.
+                let transit = |&(share, load): &(f64, usize)| {
+                    let hops = loads.all[load].hops;
+                    Transit { from: 0, to: 0, port: header.port, share, hops, path: load as u32..0 }
                 };
                 let messages = found.iter().map(transit).collect();
-                score.push(flow, lane, step, StepScore::new(messages, 1));
+                routed.push(flow, lane, step, RoutedStep::new(messages, 1));
             }
-            ways.end_step();
+            loads.end_step();
         }
-        score.is_exact = score.is_exact && ways.meet_alike(&score, network);
+        routed.is_exact = routed.is_exact && loads.has_equal_contention(&routed, network);
         let share = |lane: LaneId| position_share(&flow.lanes()[lane.index()]);
         if !is_row
-            && !score.is_exact
-            && let Some(of_classes) = Score::of_classes(flow, network, &place, share)
+            && !routed.is_exact
+            && let Some(of_classes) = RoutedPlan::of_classes(flow, network, &place, share)
         {
-            return Score { work: work_of(flow), ..of_classes };
+            return RoutedPlan { work: work_of(flow), ..of_classes };
         }
-        if !score.is_exact && score.whole.iter().all(Option::is_some) {
-            score.trees = TreesOfLanes::of(flow, network, &place);
+        if !routed.is_exact && routed.whole.iter().all(Option::is_some) {
+            routed.trees = TreesOfLanes::of(flow, network, &place);
         }
-        score.work = work_of(flow);
-        let of_node: Vec<f32> = ways.all.iter().map(|way| way.of_node).collect();
-        let (links, n_links) = ways.into_links();
-        score.number(n_links, 1, network.per_node() > 1);
+        routed.work = work_of(flow);
+        let of_node: Vec<f32> = loads.all.iter().map(|load| load.of_node).collect();
+        let (links, n_links) = loads.into_links();
+        routed.number(n_links, 1, network.per_node() > 1);
         let mut known: HashMap<(u32, PortId), Range<u32>> = HashMap::new();
-        let mut lanes = std::mem::take(&mut score.lanes);
+        let mut lanes = std::mem::take(&mut routed.lanes);
         for lane in &mut lanes {
             for message in lane.steps.iter_mut().flat_map(|step| &mut step.messages) {
-                let way = message.path.start;
-                let path = known.entry((way, message.port)).or_insert_with(|| {
-                    let start = score.paths.len() as u32;
-                    score.paths.extend_from_slice(&links[way as usize]);
-                    let at_ends = score.at_ends(
+                let load = message.path.start;
+                let path = known.entry((load, message.port)).or_insert_with(|| {
+                    let start = routed.paths.len() as u32;
+                    routed.paths.extend_from_slice(&links[load as usize]);
+                    let at_ends = routed.at_ends(
                         message.hops,
                         [0, 0],
                         [message.port; 2],
-                        of_node[way as usize],
+                        of_node[load as usize],
                     );
-                    score.paths.extend(at_ends);
-                    start..score.paths.len() as u32
+                    routed.paths.extend(at_ends);
+                    start..routed.paths.len() as u32
                 });
                 message.path = path.clone();
             }
         }
-        score.lanes = lanes;
-        score
+        routed.lanes = lanes;
+        routed
     }
 
     /// Numbers resources: links, interfaces into nodes, memories of nodes, and interfaces out of nodes if several
@@ -328,8 +338,8 @@ impl Score {
     pub(super) fn empty(flow: &dyn Flow, n_agents: u32) -> Self {
         let lanes = flow.lanes();
         let n_ports = lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(1);
-        let lane = |_: &LaneHeader| LaneScore { steps: Vec::new() };
-        Score {
+        let lane = |_: &LaneHeader| RoutedLane { steps: Vec::new() };
+        RoutedPlan {
             n_agents,
             lanes: lanes.iter().map(lane).collect(),
             facts: vec![Vec::new(); lanes.len()],
@@ -348,25 +358,26 @@ impl Score {
         }
     }
 
-    pub(super) fn push(&mut self, flow: &dyn Flow, lane: LaneId, step: StepId, score: StepScore) {
+    pub(super) fn push(&mut self, flow: &dyn Flow, lane: LaneId, step: StepId, routed: RoutedStep) {
         let sent = |agent| {
-            let range = score.sent(agent);
-            &score.messages[range.start as usize..range.end as usize]
+            let range = routed.sent(agent);
+            &routed.messages[range.start as usize..range.end as usize]
         };
         let share = |agent| sent(agent).iter().map(|message| message.share).sum::<f64>();
         let share = (0..self.n_agents).map(share).fold(0.0, f64::max);
         let n_sends = (0..self.n_agents).map(|agent| sent(agent).len() as u32).max().unwrap_or(0);
-        let (action, after) = (flow.action(lane, step, Rank(0)), flow.after(lane, step));
+        let (action, depends_on) = (flow.action(lane, step, Rank(0)), flow.depends_on(lane, step));
         let is_everywhere = match flow.view(lane, step) {
             StepView::Lines(lines) => lines.is_everywhere(),
             StepView::Products(product) => product.is_everywhere(),
             StepView::Shifts(_) => true,
             StepView::Messages(_) => false,
         };
-        let stays = !score.messages.is_empty() && score.messages.iter().all(Transit::stays);
-        let facts = StepFacts { action, after, share, n_sends, is_everywhere, stays };
+        let is_intra_node =
+            !routed.messages.is_empty() && routed.messages.iter().all(Transit::is_intra_node);
+        let facts = StepFacts { action, depends_on, share, n_sends, is_everywhere, is_intra_node };
         self.facts[lane.index()].push(facts);
-        self.lanes[lane.index()].steps.push(score);
+        self.lanes[lane.index()].steps.push(routed);
     }
 }
 

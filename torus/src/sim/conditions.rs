@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::error::{FaultyPart, RoutingError};
 use super::network::Network;
-use super::refused::{FaultyPart, ScoreError};
 use crate::collectives::Payload;
 use crate::names::{LaneId, LinkId, PortId, Position, Rank, StepId};
 use crate::plan::{Flow, Message};
@@ -43,7 +43,7 @@ impl Conditions {
 }
 
 /// Conditions, checked for a plan on a network.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedConditions<'a> {
     conditions: &'a Conditions,
     dead: HashSet<FaultyPart>,
     n_ports: u32,
@@ -51,13 +51,13 @@ pub(super) struct Checked<'a> {
     mean: f64,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedConditions<'a> {
     pub fn new(
         conditions: &'a Conditions,
         flow: &dyn Flow,
         network: &Network,
         n_ports: u32,
-    ) -> Result<Self, ScoreError> {
+    ) -> Result<Self, RoutingError> {
         let ranks = flow.n_ranks() as usize;
         let n_nodes = flow.n_ranks() / network.per_node();
         for &Fault { part, speed } in &conditions.faults {
@@ -68,10 +68,10 @@ impl<'a> Checked<'a> {
                 }
             };
             if !is_there {
-                return Err(ScoreError::NoPart { part });
+                return Err(RoutingError::NoPart { part });
             }
             if !(speed >= 0.0 && speed.is_finite()) {
-                return Err(ScoreError::Speed { speed });
+                return Err(RoutingError::Speed { speed });
             }
         }
         let blocks = &conditions.blocks;
@@ -80,23 +80,23 @@ impl<'a> Checked<'a> {
             _ if blocks.is_empty() => true,
             Some(Payload::Blocks) => blocks.len() == ranks,
             Some(Payload::Pairs) => blocks.len() == ranks || blocks.len() == ranks * ranks,
-            _ => return Err(ScoreError::NoBlocks { collective: flow.collective() }),
+            _ => return Err(RoutingError::NoBlocks { collective: flow.collective() }),
         };
         let sum: f64 = blocks.iter().sum();
         let are_sizes = blocks.iter().all(|&block| block >= 0.0) && sum.is_finite() && sum > 0.0;
         if !fits || !(are_sizes || blocks.is_empty()) {
-            return Err(ScoreError::Blocks { given: blocks.len(), ranks });
+            return Err(RoutingError::Blocks { given: blocks.len(), ranks });
         }
         let mean = sum / blocks.len().max(1) as f64;
-        Ok(Checked { conditions, dead: conditions.dead(), n_ports, mean })
+        Ok(CheckedConditions { conditions, dead: conditions.dead(), n_ports, mean })
     }
 
     /// The port whose interface carries a node's messages of a port.
-    pub fn via(&self, node: u32, port: PortId) -> Result<PortId, ScoreError> {
+    pub fn via(&self, node: u32, port: PortId) -> Result<PortId, RoutingError> {
         let of = |port: u32| PortId((port % self.n_ports) as u16);
         let works = |&port: &PortId| !self.dead.contains(&FaultyPart::Interface { node, port });
         let others = (0..self.n_ports).map(|by| of(u32::from(port.0) + by));
-        others.into_iter().find(works).ok_or(ScoreError::NoInterface { node })
+        others.into_iter().find(works).ok_or(RoutingError::NoInterface { node })
     }
 
     /// Whether a link is dead.
@@ -119,14 +119,15 @@ pub(super) struct Blocks<'a> {
     mean: f64,
     /// By rank and position, the length of the block there, as a multiple of the mean. For pairs only, whose blocks
     /// keep their positions, but move between ranks.
-    held: Vec<Vec<f64>>,
+    lengths: Vec<Vec<f64>>,
 }
 
 impl<'a> Blocks<'a> {
     fn new(flow: &'a dyn Flow, lane: LaneId, weights: &'a [f64], mean: f64) -> Self {
-        let mut blocks = Blocks { flow, lane, weights, mean, held: Vec::new() };
+        let mut blocks = Blocks { flow, lane, weights, mean, lengths: Vec::new() };
         if flow.lanes()[lane.index()].space.payload == Payload::Pairs {
-            blocks.held = Rank::first(flow.n_ranks()).map(|rank| blocks.at_start(rank)).collect();
+            blocks.lengths =
+                Rank::first(flow.n_ranks()).map(|rank| blocks.at_start(rank)).collect();
         }
         blocks
     }
@@ -146,17 +147,17 @@ impl<'a> Blocks<'a> {
 
     /// Visits the messages of a step, each with the number of positions that it would carry if all blocks were equal.
     pub fn step(&mut self, step: StepId, visit: &mut dyn FnMut(Rank, Rank, f64)) {
-        let Blocks { flow, lane, weights, mean, ref mut held } = *self;
+        let Blocks { flow, lane, weights, mean, ref mut lengths } = *self;
         let mut moved = Vec::new();
         let mut count = |message: Message<'_>| {
             let Message { from, to, runs } = message;
             let positions = runs.iter().flat_map(|run| run.start..run.end());
             let mut sum = 0.0;
             for position in positions {
-                let block = match held.get(from.index()) {
-                    Some(held) => {
-                        moved.push((to, position, held[position as usize]));
-                        held[position as usize]
+                let block = match lengths.get(from.index()) {
+                    Some(lengths) => {
+                        moved.push((to, position, lengths[position as usize]));
+                        lengths[position as usize]
                     }
                     None => {
                         let space = flow.space(lane, from);
@@ -175,7 +176,7 @@ impl<'a> Blocks<'a> {
             flow.messages(lane, step, &tile, &mut count);
         }
         for (to, position, block) in moved {
-            held[to.index()][position as usize] = block;
+            lengths[to.index()][position as usize] = block;
         }
     }
 }

@@ -6,8 +6,8 @@
 //! they are not combined, after it. Messages between ranks of a node go through its memory (src/endpoint/shm).
 
 use super::machine::Machine;
-use super::outcome::Part;
-use super::score::{Score, StepFacts};
+use super::outcome::TimeCategory;
+use super::routed::{RoutedPlan, StepFacts};
 use super::script::{Op, Script, Threads, parts};
 use super::work::{Copies, LaneWork, StepWork};
 use crate::collectives::{Action, Payload};
@@ -34,7 +34,7 @@ const PAGE_BYTES: f64 = 65_536.0;
 /// Returns the operations of ports in a call of `n` bytes.
 pub(super) fn script(
     flow: &dyn Flow,
-    score: &Score,
+    routed: &RoutedPlan,
     machine: &Machine,
     n: f64,
     segment: f64,
@@ -42,21 +42,21 @@ pub(super) fn script(
 ) -> Script {
     let of_call = (machine, n, segment, call);
     let mut pieces = Vec::new();
-    let lanes = LaneId::first(score.facts().len()).map(|lane| {
-        let (facts, work) = (&score.facts()[lane.index()], &score.work()[lane.index()]);
+    let lanes = LaneId::first(routed.facts().len()).map(|lane| {
+        let (facts, work) = (&routed.facts()[lane.index()], &routed.work()[lane.index()]);
         let header = &flow.lanes()[lane.index()];
         let wake = machine.wake_ns * f64::from(header.port.0);
-        let mut ops = vec![Op::Spend { ns: wake, part: Part::Threads }];
+        let mut ops = vec![Op::Spend { ns: wake, category: TimeCategory::Threads }];
         let window = header.window.map_or(usize::MAX, |window| window.get() as usize);
-        let costs = Costs::of(flow, score, of_call, lane);
-        match score.whole()[lane.index()] {
+        let costs = Costs::of(flow, routed, of_call, lane);
+        match routed.whole()[lane.index()] {
             Some(_) => costs.whole(facts, work, &mut pieces, &mut ops),
             None => costs.lane(facts, work, window, &mut ops),
         }
         ops
     });
     let lanes = lanes.collect();
-    let setup = vec![(Part::Setup, setup(flow, score, of_call))];
+    let setup = vec![(TimeCategory::Setup, setup(flow, routed, of_call))];
     Script { setup, lanes, pieces, threads: Threads::Each }
 }
 
@@ -64,24 +64,25 @@ pub(super) fn script(
 pub(super) type OfCall<'a> = (&'a Machine, f64, f64, CallForm);
 
 /// Time before ports start, ns.
-pub(super) fn setup(flow: &dyn Flow, score: &Score, of_call: OfCall<'_>) -> f64 {
+pub(super) fn setup(flow: &dyn Flow, routed: &RoutedPlan, of_call: OfCall<'_>) -> f64 {
     let (machine, n, _, call) = of_call;
     let mut setup = machine.call_ns;
     if call == CallForm::First {
         let of_lane = |(lane, work): (LaneId, &LaneWork)| {
-            let facts = &score.facts()[lane.index()];
-            let costs = Costs::of(flow, score, of_call, lane);
+            let facts = &routed.facts()[lane.index()];
+            let costs = Costs::of(flow, routed, of_call, lane);
             // A rank receives as many messages as it sends.
             let messages = |(facts, work): (&StepFacts, &StepWork)| {
                 2.0 * f64::from(facts.n_sends) * costs.segments(facts, work)
             };
             facts.iter().zip(&work.steps).map(messages).sum::<f64>()
         };
-        let messages: f64 = LaneId::first(score.work().len()).zip(score.work()).map(of_lane).sum();
+        let messages: f64 =
+            LaneId::first(routed.work().len()).zip(routed.work()).map(of_lane).sum();
         // Input, output and working memory, each registered for every port.
         let registered =
             3.0 * machine.register_ns + (2.0 * n / PAGE_BYTES).ceil() * machine.page_ns;
-        setup += messages * machine.compile_ns + f64::from(score.n_ports()) * registered;
+        setup += messages * machine.compile_ns + f64::from(routed.n_ports()) * registered;
     }
     setup
 }
@@ -99,9 +100,9 @@ pub(super) struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     /// The costs of a lane in a call.
-    pub fn of(flow: &dyn Flow, score: &Score, of_call: OfCall<'a>, lane: LaneId) -> Self {
+    pub fn of(flow: &dyn Flow, routed: &RoutedPlan, of_call: OfCall<'a>, lane: LaneId) -> Self {
         let (machine, n, segment, call) = of_call;
-        let threads = f64::from(score.n_ports());
+        let threads = f64::from(routed.n_ports());
         Costs {
             machine,
             n,
@@ -132,13 +133,13 @@ impl<'a> Costs<'a> {
 
     /// Whether a step's messages wait for a descriptor from their receivers.
     pub fn is_announced(&self, facts: &StepFacts) -> bool {
-        !facts.stays && self.message(facts).min(self.segment) > self.machine.eager
+        !facts.is_intra_node && self.message(facts).min(self.segment) > self.machine.eager
     }
 
     /// The copies of messages into the slots of a channel, and out of them.
     pub fn eager(&self, facts: &StepFacts) -> Copies {
         let bytes = self.message(facts);
-        match facts.stays || self.is_announced(facts) || bytes <= TINY_BYTES {
+        match facts.is_intra_node || self.is_announced(facts) || bytes <= TINY_BYTES {
             true => Copies::default(),
             false => Copies { share: facts.share, pieces: facts.n_sends },
         }
@@ -151,15 +152,15 @@ impl<'a> Costs<'a> {
     /// An operation that copies the data of a step's messages.
     fn copy_of(&self, step: usize, facts: &StepFacts, is_sent: bool, copies: Copies) -> Op {
         let each_ns = self.copy_time(copies) / f64::from(facts.n_sends.max(1));
-        Op::Handle { step, is_sent, each_ns, part: Part::Copy }
+        Op::Handle { step, is_sent, each_ns, category: TimeCategory::Copy }
     }
 
     /// Posts a step's messages. Each is packed before; segments after the first are packed while others are sent.
     fn put(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
         let machine = self.machine;
-        let ns = self.meeting_ns(facts, work.new_peers);
+        let ns = self.first_contact_ns(facts, work.new_peers);
         if ns > 0.0 {
-            ops.push(Op::Spend { ns, part: Part::Setup });
+            ops.push(Op::Spend { ns, category: TimeCategory::Setup });
         }
         let segments = self.segments(facts, work);
         let (packed, of_first) = (work.sent.copies(self.n), 1.0 / segments);
@@ -189,7 +190,7 @@ impl<'a> Costs<'a> {
             puts: segments as f32,
             post_ns,
             gap_ns,
-            abreast: 1.0,
+            n_sharing: 1.0,
         });
         if is_packed && segments > 1.0 {
             let share = packed.share * (1.0 - of_first);
@@ -198,9 +199,9 @@ impl<'a> Costs<'a> {
     }
 
     /// Time to contact `peers` new peers, ns: a request and an answer, and a channel for each.
-    pub fn meeting_ns(&self, facts: &StepFacts, peers: u32) -> f64 {
+    pub fn first_contact_ns(&self, facts: &StepFacts, peers: u32) -> f64 {
         let machine = self.machine;
-        if self.call == CallForm::Repeated || peers == 0 || facts.stays {
+        if self.call == CallForm::Repeated || peers == 0 || facts.is_intra_node {
             return 0.0;
         }
         2.0 * (machine.latency_ns + machine.poll_ns) + f64::from(peers) * machine.peer_ns
@@ -210,7 +211,7 @@ impl<'a> Costs<'a> {
     pub fn post(&self, step: usize, facts: &StepFacts) -> (f64, f64) {
         let machine = self.machine;
         let seen = if self.is_announced(facts) && step > 0 { machine.poll_ns } else { 0.0 };
-        match facts.stays {
+        match facts.is_intra_node {
             true => (machine.shm_overhead_ns, 0.0),
             false => (machine.post_ns + seen, machine.gap_ns),
         }
@@ -219,7 +220,7 @@ impl<'a> Costs<'a> {
     /// Time of a thread to poll for a message, with the post of its descriptor, ns.
     pub fn poll_ns(&self, step: usize, facts: &StepFacts) -> f64 {
         let machine = self.machine;
-        match facts.stays {
+        match facts.is_intra_node {
             true => machine.shm_overhead_ns,
             false if self.is_announced(facts) && step > 0 => machine.poll_ns + machine.post_ns,
             false => machine.poll_ns,
@@ -273,8 +274,9 @@ impl<'a> Costs<'a> {
             let (from, puts) = ((done / segments) as f32, segments_of as f64);
             done += puts;
             let to = (done / segments) as f32;
-            let of_step =
-                |(step, facts): (usize, &StepFacts)| self.pass_on(step, facts, [from, to], puts);
+            let of_step = |(step, facts): (usize, &StepFacts)| {
+                self.forward_piece(step, facts, [from, to], puts)
+            };
             facts.iter().enumerate().flat_map(of_step).collect::<Vec<Op>>()
         };
         let pieces = parts(segments as u64, MOST_PARTS).into_iter().map(piece).collect();
@@ -284,7 +286,13 @@ impl<'a> Costs<'a> {
     }
 
     /// A piece of some segments in a step: one is sent, and the one that arrives is combined or stored.
-    fn pass_on(&self, step: usize, facts: &StepFacts, [from, to]: [f32; 2], puts: f64) -> Vec<Op> {
+    fn forward_piece(
+        &self,
+        step: usize,
+        facts: &StepFacts,
+        [from, to]: [f32; 2],
+        puts: f64,
+    ) -> Vec<Op> {
         let (post_ns, gap_ns) = self.post(step, facts);
         let share = to - from;
         let eager = self.eager(facts);
@@ -300,7 +308,7 @@ impl<'a> Costs<'a> {
         } else {
             copy(false)
         };
-        let put = Op::Put { step, from, to, puts: puts as f32, post_ns, gap_ns, abreast: 1.0 };
+        let put = Op::Put { step, from, to, puts: puts as f32, post_ns, gap_ns, n_sharing: 1.0 };
         let receive = Op::Receive { step, to, poll_ns: puts * self.poll_ns(step, facts) };
         copy(true).into_iter().chain([put, receive]).chain(received).collect()
     }
@@ -316,7 +324,7 @@ impl<'a> Costs<'a> {
             *n_received = end.max(*n_received);
         };
         for (step, of_step) in facts.iter().enumerate() {
-            let carried = match of_step.after {
+            let carried = match of_step.depends_on {
                 DependsOn::Nothing => 0,
                 DependsOn::Step(before) => before.index() + 1,
             };
@@ -335,7 +343,7 @@ impl<'a> Costs<'a> {
         }
         let closing = work.closing.copies(self.n);
         if closing.share > 0.0 {
-            ops.push(Op::Spend { ns: self.copy_time(closing), part: Part::Copy });
+            ops.push(Op::Spend { ns: self.copy_time(closing), category: TimeCategory::Copy });
         }
     }
 }

@@ -6,9 +6,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::counts::SparseCounts;
 use super::network::Network;
-use super::score::{ResourceId, Score};
+use super::routed::{ResourceId, RoutedPlan};
 use crate::geometry::Vertex;
-use crate::plan::{Choice, LineHop, LineStep, MessagesKey, ProductStep, ShiftStep};
+use crate::plan::{LineHop, LineStep, MessagesKey, ProductStep, ShiftStep, TargetChoice};
 
 /// The loads that messages of one kind put on the links of one dimension.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Hops<'_> {
 
 /// Messages of a step with the same kind of route, along one dimension after the other.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct RouteLoad {
     /// The numbers of their profiles, dimension by dimension.
     pub(super) profiles: SmallVec<[u32; 3]>,
     /// Links of the longest route: cables, and links on boards.
@@ -66,17 +66,17 @@ pub(super) struct Way {
     /// Whether the messages cross equally many links and meet equally many messages on their busiest links.
     pub(super) is_alike: bool,
     /// Whether equally many messages cross every link on their routes. Loads then stay equal if messages of another
-    /// such way are added.
+    /// such load are added.
     pub(super) is_uniform: bool,
 }
 
 /// Profiles, hops, and bits of `of_node`.
-type WayKey = (SmallVec<[u32; 3]>, [u16; 2], u32);
+type RouteLoadKey = (SmallVec<[u32; 3]>, [u16; 2], u32);
 
 #[derive(Default)]
-pub(super) struct Ways<'a> {
-    pub(super) all: Vec<Way>,
-    /// Without symmetry, the ways of the current step, each with the loads that it puts on links.
+pub(super) struct RouteLoads<'a> {
+    pub(super) all: Vec<RouteLoad>,
+    /// Without symmetry, the route loads of the current step, each with the loads that it puts on links.
     pub(super) of_step: Vec<(usize, Vec<(u32, f32)>)>,
     /// In the current step, the load of each link by all lanes; all 0 between steps.
     pub(super) sum: Vec<f32>,
@@ -85,15 +85,16 @@ pub(super) struct Ways<'a> {
     known: HashMap<(usize, Vec<u32>), u32>,
     /// Numbers of profiles and hops of displacements on all coordinates, by dimension and displacement.
     shifts: HashMap<(usize, u32), (u32, [u16; 2])>,
-    /// Numbers of ways, by profiles, hops and messages of a node.
-    ways: HashMap<WayKey, usize>,
-    /// The most positions that a rank sends in a step, and the step's way, by a hash of all messages or by key.
+    /// Numbers of route loads, by profiles, hops and messages of a node.
+    route_loads: HashMap<RouteLoadKey, usize>,
+    /// The most positions that a rank sends in a step, and the number of its route load, by a hash of all messages or
+    /// by key.
     pub(super) busiest: HashMap<u64, (u64, usize)>,
     pub(super) by_key: HashMap<MessagesKey, (u64, usize)>,
     /// In the current step, what each link carries, each rank sends and each node receives; all 0 between steps.
     pub(super) load: SparseCounts,
     pub(super) sent: SparseCounts,
-    pub(super) gotten: SparseCounts,
+    pub(super) received: SparseCounts,
 }
 
 /// Whether all loads that are not 0 are equal.
@@ -103,7 +104,7 @@ fn is_uniform(load: &[f32]) -> bool {
     loads.all(|load| Some(load) == first)
 }
 
-impl<'a> Ways<'a> {
+impl<'a> RouteLoads<'a> {
     fn profile(&mut self, profile: LoadProfile<'a>) -> u32 {
         let bits = profile.load.iter().map(|load| load.to_bits()).collect();
         let dim = profile.dim.expect("a line is along a dimension");
@@ -113,25 +114,25 @@ impl<'a> Ways<'a> {
         })
     }
 
-    pub(super) fn way(
+    pub(super) fn route_load(
         &mut self,
         profiles: SmallVec<[u32; 3]>,
         hops: [u16; 2],
         of_node: f32,
     ) -> usize {
         let key = (profiles.clone(), hops, of_node.to_bits());
-        *self.ways.entry(key).or_insert_with(|| {
+        *self.route_loads.entry(key).or_insert_with(|| {
             let of = |profile: &u32| &self.profiles[*profile as usize];
             let is_alike = profiles.iter().all(|profile| of(profile).is_alike);
             let on_ring =
                 |profile: &LoadProfile<'_>| profile.is_on_ring && is_uniform(&profile.load);
             let is_uniform = is_alike && profiles.iter().all(|profile| on_ring(of(profile)));
-            self.all.push(Way { profiles, hops, of_node, is_alike, is_uniform });
+            self.all.push(RouteLoad { profiles, hops, of_node, is_alike, is_uniform });
             self.all.len() - 1
         })
     }
 
-    /// The ways of a step's messages, by target.
+    /// The route loads of a step's messages, by target.
     pub(super) fn of_line(&mut self, step: &LineStep<'a>, network: &Network) -> Vec<usize> {
         let line = network.line(step.dim);
         let new = |target| LoadProfile {
@@ -174,41 +175,41 @@ impl<'a> Ways<'a> {
         for load in found.iter_mut().flat_map(|profile| &mut profile.load) {
             *load *= of_node;
         }
-        let way = |(profile, hops)| {
+        let route_load = |(profile, hops)| {
             let number = self.profile(profile);
-            self.way(smallvec![number], hops, of_node)
+            self.route_load(smallvec![number], hops, of_node)
         };
-        found.into_iter().zip(longest).map(way).collect()
+        found.into_iter().zip(longest).map(route_load).collect()
     }
 
-    /// The ways of a step's messages along several dimensions, in the order in which a rank sends them. On the links
-    /// of a dimension, the messages have the loads of the dimension's lines.
+    /// The route loads of a step's messages along several dimensions, in the order in which a rank sends them. On the
+    /// links of a dimension, the messages have the loads of the dimension's lines.
     pub(super) fn of_product(&mut self, step: &ProductStep<'a>, network: &Network) -> Vec<usize> {
         let lines: Vec<Vec<usize>> =
             step.lines.iter().map(|line| self.of_line(line, network)).collect();
-        let way = |choice: Choice| {
+        let route_load = |choice: TargetChoice| {
             let (mut profiles, mut hops, mut of_node) = (SmallVec::new(), [0u16; 2], 1.0f32);
-            for (ways, target) in lines.iter().zip(choice) {
+            for (route_loads, target) in lines.iter().zip(choice) {
                 let Some(target) = target else { continue };
-                let Way { profiles: of_dim, hops: further, of_node: times, .. } =
-                    &self.all[ways[target]];
+                let RouteLoad { profiles: of_dim, hops: further, of_node: times, .. } =
+                    &self.all[route_loads[target]];
                 profiles.extend_from_slice(of_dim);
                 hops = [hops[0] + further[0], hops[1] + further[1]];
                 of_node = *times;
             }
-            self.way(profiles, hops, of_node)
+            self.route_load(profiles, hops, of_node)
         };
-        step.choices().into_iter().map(way).collect()
+        step.choices().into_iter().map(route_load).collect()
     }
 
-    /// The ways of a step's messages over displacements, in order, if routes follow one dimension after the other;
-    /// `None` on other networks.
+    /// The route loads of a step's messages over displacements, in order, if routes follow one dimension after the
+    /// other; `None` on other networks.
     pub(super) fn of_shifts(&mut self, step: &ShiftStep, network: &Network) -> Option<Vec<usize>> {
         let n_linked = network.n_linked();
-        let way = |shift: &crate::plan::Shift| {
+        let route_load = |shift: &crate::plan::Shift| {
             let linked = || shift.by.iter().copied().enumerate().take(n_linked);
             let n_dims = linked().filter(|(_, by)| *by > 0).count();
-            if n_dims > 1 && !network.goes_by_lines() {
+            if n_dims > 1 && !network.is_dimension_ordered() {
                 return None;
             }
             let (mut profiles, mut hops) = (SmallVec::new(), [0u16; 2]);
@@ -217,9 +218,9 @@ impl<'a> Ways<'a> {
                 profiles.push(profile);
                 hops = [hops[0] + of_dim[0], hops[1] + of_dim[1]];
             }
-            Some(self.way(profiles, hops, network.per_node() as f32))
+            Some(self.route_load(profiles, hops, network.per_node() as f32))
         };
-        step.shifts.iter().map(way).collect()
+        step.shifts.iter().map(route_load).collect()
     }
 
     /// The profile of messages over one displacement from each coordinate of a line, and their longest route.
@@ -258,15 +259,18 @@ impl<'a> Ways<'a> {
 
     /// Whether messages of different lanes, along one dimension in steps of the same number, meet each other in the
     /// same way whichever rank sends them.
-    pub(super) fn meet_alike(&self, score: &Score, network: &Network) -> bool {
-        let n_steps = score.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0);
+    pub(super) fn has_equal_contention(&self, routed: &RoutedPlan, network: &Network) -> bool {
+        let n_steps = routed.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0);
         let mut known: HashSet<Vec<u32>> = HashSet::new();
         for step in 0..n_steps {
             let mut by_dim: HashMap<usize, Vec<u32>> = HashMap::new();
-            let of_step = score.lanes.iter().filter_map(|lane| lane.steps.get(step));
-            // The path of a message contains its way, until resources are numbered.
-            let ways = of_step.flat_map(|step| &step.messages).map(|message| message.path.start);
-            for &profile in ways.flat_map(|way| &self.all[way as usize].profiles) {
+            let of_step = routed.lanes.iter().filter_map(|lane| lane.steps.get(step));
+            // The path of a message contains its route load, until resources are numbered.
+            let route_loads =
+                of_step.flat_map(|step| &step.messages).map(|message| message.path.start);
+            for &profile in
+                route_loads.flat_map(|route_load| &self.all[route_load as usize].profiles)
+            {
                 if let Some(dim) = self.profiles[profile as usize].dim {
                     by_dim.entry(dim).or_default().push(profile);
                 }
@@ -304,8 +308,8 @@ impl<'a> Ways<'a> {
         })
     }
 
-    /// The links that messages of each way cross, numbered from 0, each with the number of these messages; and the
-    /// number of links. Links of a dimension that each profile loads alike become one link.
+    /// The links that messages of each route load cross, numbered from 0, each with the number of these messages; and
+    /// the number of links. Links of a dimension that each profile loads alike become one link.
     pub(super) fn into_links(self) -> (Vec<Vec<(ResourceId, f32)>>, usize) {
         let mut n_links = 0;
         let mut paths: Vec<Vec<(ResourceId, f32)>> = vec![Vec::new(); self.profiles.len()];
@@ -341,8 +345,12 @@ impl<'a> Ways<'a> {
                 }
             }
         }
-        let path = |way: &Way| {
-            way.profiles.iter().flat_map(|&profile| paths[profile as usize].clone()).collect()
+        let path = |route_load: &RouteLoad| {
+            route_load
+                .profiles
+                .iter()
+                .flat_map(|&profile| paths[profile as usize].clone())
+                .collect()
         };
         (self.all.iter().map(path).collect(), n_links)
     }

@@ -1,8 +1,8 @@
 //! Collectives over MPI: one message after the other, each with the cost of MPI's own software.
 
 use super::machine::Machine;
-use super::outcome::Part;
-use super::score::{Score, StepFacts};
+use super::outcome::TimeCategory;
+use super::routed::{RoutedPlan, StepFacts};
 use super::script::{NotModelled, Op, Script, Threads};
 use crate::collectives::{Action, Collective, WalkForm};
 use crate::patterns::PatternKind;
@@ -17,7 +17,7 @@ const MOST_BYTES: f64 = (64u64 << 20) as f64;
 pub(super) fn script(
     schedule: &Schedule,
     flow: &dyn Flow,
-    score: &Score,
+    routed: &RoutedPlan,
     machine: &Machine,
     n: f64,
 ) -> Result<Script, NotModelled> {
@@ -26,7 +26,7 @@ pub(super) fn script(
     }
     let Recipe::Walk(recipe) = &schedule.recipe else { return Err(NotModelled::Schedule) };
     let ranks = f64::from(flow.n_ranks());
-    let n_steps = score.facts().first().map_or(0, Vec::len) as f64;
+    let n_steps = routed.facts().first().map_or(0, Vec::len) as f64;
     // How many times all bytes are copied, and the number of pieces each time.
     let is_bruck = |kind: &PatternKind| matches!(kind, PatternKind::Bruck { .. });
     let (times, pieces) = match (recipe.form, recipe.positions, recipe.interleave) {
@@ -37,7 +37,7 @@ pub(super) fn script(
         _ => (0.0, 0.0),
     };
     let copies = times * (n / machine.copy + pieces * machine.block_ns);
-    let setup = vec![(Part::Copy, copies)];
+    let setup = vec![(TimeCategory::Copy, copies)];
     let lane = |facts: &Vec<StepFacts>| {
         let step = |(step, facts): (usize, &StepFacts)| {
             let bytes = facts.share * n;
@@ -53,15 +53,15 @@ pub(super) fn script(
                 puts: 1.0,
                 post_ns: 0.0,
                 gap_ns: 0.0,
-                abreast: 1.0,
+                n_sharing: 1.0,
             };
             let fold = (facts.action == Action::Reduce)
-                .then_some(Op::Spend { ns: bytes / machine.reduce, part: Part::Fold });
-            let spend = Op::Spend { ns, part: Part::Software };
+                .then_some(Op::Spend { ns: bytes / machine.reduce, category: TimeCategory::Fold });
+            let spend = Op::Spend { ns, category: TimeCategory::Software };
             [spend, put, Op::Receive { step, to: 1.0, poll_ns: 0.0 }].into_iter().chain(fold)
         };
         facts.iter().enumerate().flat_map(step).collect()
     };
-    let lanes = score.facts().iter().map(lane).collect();
+    let lanes = routed.facts().iter().map(lane).collect();
     Ok(Script { setup, lanes, threads: Threads::Each, ..Script::default() })
 }

@@ -107,7 +107,7 @@ pub struct NetworkLink {
     /// The dimension of these coordinates along which the link goes.
     pub dim: usize,
     /// The direction, the same text for links of one kind: `+x`, `-1`, `0 up at the low end`.
-    pub way: String,
+    pub direction: String,
 }
 
 /// A logical shape on a network.
@@ -222,7 +222,7 @@ impl Network {
             Some(_) => Fold::AXES[dim].to_string(),
             None => dim.to_string(),
         };
-        NetworkLink { from: self.vertices.coord(node), dim, way: format!("{sign}{axis}") }
+        NetworkLink { from: self.vertices.coord(node), dim, direction: format!("{sign}{axis}") }
     }
 
     /// [`Network::link`] for boards. The links of a dimension's lines follow those of the dimension before.
@@ -234,8 +234,12 @@ impl Network {
             let of_dim = shape.n_ranks() as usize * of_line;
             if within < of_dim {
                 let line = shape.coord(Vertex((within / of_line) as u32));
-                let (node, way) = Boards::node_and_way(LinkId(within % of_line));
-                return NetworkLink { from: line.with(dim, node), dim, way: format!("{dim}{way}") };
+                let (node, direction) = Boards::node_and_direction(LinkId(within % of_line));
+                return NetworkLink {
+                    from: line.with(dim, node),
+                    dim,
+                    direction: format!("{dim}{direction}"),
+                };
             }
             within -= of_dim;
         }
@@ -243,7 +247,7 @@ impl Network {
     }
 
     /// Whether routes follow one dimension after the other. On Tofu the axes of all dimensions are mixed.
-    pub(super) fn goes_by_lines(&self) -> bool {
+    pub(super) fn is_dimension_ordered(&self) -> bool {
         self.fold.is_none()
     }
 
@@ -393,8 +397,12 @@ mod tests {
                 crossed.push(network.link(link));
             });
             let origin = Coord::new(&vec![0; network.vertices().n_dims()]);
-            assert_eq!((&crossed[0].from, crossed[0].way.as_str()), (&origin, first), "{kind}");
-            assert_eq!(crossed[crossed.len() - 1].way, last, "{kind}: {crossed:?}");
+            assert_eq!(
+                (&crossed[0].from, crossed[0].direction.as_str()),
+                (&origin, first),
+                "{kind}"
+            );
+            assert_eq!(crossed[crossed.len() - 1].direction, last, "{kind}: {crossed:?}");
             assert!(crossed.iter().all(|link| network.vertices().contains(link.from)));
         }
     }

@@ -1,8 +1,8 @@
 //! The predicted time of a call, and what it is spent on.
 
 crate::named! {
-    /// What time is spent on.
-    pub enum Part {
+    /// A category of time: what it is spent on.
+    pub enum TimeCategory {
         /// Work before ports start: entering the call, registering memory, exchanging addresses.
         Setup = "setup",
         /// Waking threads and waiting for them.
@@ -26,19 +26,19 @@ crate::named! {
     }
 }
 
-/// Times by part, ns.
+/// Times by category, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Parts([f64; Part::ALL.len()]);
+pub struct TimeBreakdown([f64; TimeCategory::ALL.len()]);
 
-impl Parts {
-    /// The time of a part, ns.
-    pub fn of(&self, part: Part) -> f64 {
-        self.0[part as usize]
+impl TimeBreakdown {
+    /// The time of a category, ns.
+    pub fn of(&self, category: TimeCategory) -> f64 {
+        self.0[category as usize]
     }
 
-    /// Adds to a part, ns.
-    pub fn add(&mut self, part: Part, ns: f64) {
-        self.0[part as usize] += ns;
+    /// Adds to a category, ns.
+    pub fn add(&mut self, category: TimeCategory, ns: f64) {
+        self.0[category as usize] += ns;
     }
 
     /// The sum, ns.
@@ -50,13 +50,13 @@ impl Parts {
 /// What a port does in a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Computes; the time counts as this part.
-    Busy(Part),
+    /// Computes; the time counts as this category.
+    Busy(TimeCategory),
     /// Waits for messages.
     Waits,
     /// Its interface sends a message.
     Sends {
-        /// The number of the message in the step: see [`Score::message`](super::Score::message).
+        /// The number of the message in the step: see [`RoutedPlan::message`](super::RoutedPlan::message).
         message: u32,
     },
 }
@@ -83,8 +83,8 @@ pub struct Span {
 pub struct Outcome {
     /// Time until the last port of the last rank is done, ns.
     pub ns: f64,
-    /// The parts of that port's time.
-    pub parts: Parts,
+    /// That port's time by category.
+    pub breakdown: TimeBreakdown,
     /// The spans of all ports, if requested.
     pub spans: Vec<Span>,
 }
@@ -92,14 +92,18 @@ pub struct Outcome {
 impl Outcome {
     /// Extrapolates to a longer call: adds `times` times the difference between this call and a shorter one.
     pub(super) fn extended(self, shorter: &Outcome, times: f64) -> Outcome {
-        let Outcome { ns, parts, spans } = self;
+        let Outcome { ns, breakdown, spans } = self;
         let more = |now: f64, before: f64| now + times * (now - before);
-        let of = |part: Part| more(parts.of(part), shorter.parts.of(part)).max(0.0);
+        let of = |category: TimeCategory| {
+            more(breakdown.of(category), shorter.breakdown.of(category)).max(0.0)
+        };
         let ns = more(ns, shorter.ns);
         // The parts do not add up if another rank was last in the shorter call. They are scaled to the time.
-        let all: f64 = Part::ALL.into_iter().map(of).sum();
-        let mut extended = Parts::default();
-        Part::ALL.into_iter().for_each(|part| extended.add(part, of(part) * ns / all));
-        Outcome { ns, parts: extended, spans }
+        let all: f64 = TimeCategory::ALL.into_iter().map(of).sum();
+        let mut extended = TimeBreakdown::default();
+        TimeCategory::ALL
+            .into_iter()
+            .for_each(|category| extended.add(category, of(category) * ns / all));
+        Outcome { ns, breakdown: extended, spans }
     }
 }

@@ -6,7 +6,7 @@ use super::mpi;
 use super::outcome::Outcome;
 use super::paper::{self, PaperCall};
 use super::player::play;
-use super::score::Score;
+use super::routed::RoutedPlan;
 use super::script::{NotModelled, Script};
 use super::trees;
 use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder};
@@ -52,16 +52,16 @@ impl Profile {
         self,
         schedule: &Schedule,
         flow: &dyn Flow,
-        score: &Score,
+        routed: &RoutedPlan,
         machine: &Machine,
         n: f64,
     ) -> Result<Script, NotModelled> {
         match self {
             Profile::Hopbine { segment_bytes, call } => {
-                Ok(engine::script(flow, score, machine, n, segment_bytes as f64, call))
+                Ok(engine::script(flow, routed, machine, n, segment_bytes as f64, call))
             }
-            Profile::Paper(call) => paper::script(call, schedule, flow, score, machine, n),
-            Profile::Mpi => mpi::script(schedule, flow, score, machine, n),
+            Profile::Paper(call) => paper::script(call, schedule, flow, routed, machine, n),
+            Profile::Mpi => mpi::script(schedule, flow, routed, machine, n),
         }
     }
 
@@ -73,31 +73,31 @@ impl Profile {
         self,
         schedule: &Schedule,
         flow: &dyn Flow,
-        score: &Score,
+        routed: &RoutedPlan,
         machine: &Machine,
         n: f64,
         with_spans: bool,
     ) -> Result<Outcome, NotModelled> {
-        if let Some([shorter, short]) = self.short_of(score, n).filter(|_| !with_spans) {
+        if let Some([shorter, short]) = self.short_of(routed, n).filter(|_| !with_spans) {
             // Each further segment of a forwarded vector takes as long as the one before.
-            let play = |n| self.play(schedule, flow, score, machine, n, false);
+            let play = |n| self.play(schedule, flow, routed, machine, n, false);
             let (shorter, short, times) =
                 (play(shorter)?, play(short)?, (n - short) / (short - shorter));
             return Ok(short.extended(&shorter, times));
         }
-        if let (Profile::Hopbine { segment_bytes, call }, Some(trees)) = (self, &score.trees) {
+        if let (Profile::Hopbine { segment_bytes, call }, Some(trees)) = (self, &routed.trees) {
             let of_call = (machine, n, segment_bytes as f64, call);
-            return Ok(trees::play(flow, score, trees, of_call, with_spans));
+            return Ok(trees::play(flow, routed, trees, of_call, with_spans));
         }
-        let script = self.script(schedule, flow, score, machine, n)?;
-        Ok(play(score, &script, &machine.speeds(), n, with_spans))
+        let script = self.script(schedule, flow, routed, machine, n)?;
+        Ok(play(routed, &script, &machine.speeds(), n, with_spans))
     }
 
     /// If vectors are forwarded in more segments than are followed one by one: two sizes with segments as long as
     /// those of `n` bytes, but not more segments than that.
-    fn short_of(self, score: &Score, n: f64) -> Option<[f64; 2]> {
+    fn short_of(self, routed: &RoutedPlan, n: f64) -> Option<[f64; 2]> {
         let Profile::Hopbine { segment_bytes, .. } = self else { return None };
-        let shares: Vec<f64> = score.whole().iter().copied().collect::<Option<_>>()?;
+        let shares: Vec<f64> = routed.whole().iter().copied().collect::<Option<_>>()?;
         let share = shares.into_iter().fold(0.0, f64::max);
         let segments = (share * n / segment_bytes as f64).ceil();
         let most = engine::MOST_PARTS as f64;

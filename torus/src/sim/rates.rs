@@ -1,6 +1,6 @@
 //! Max-min fair rates of messages that share resources.
 
-use super::score::ResourceId;
+use super::routed::ResourceId;
 
 /// Computes rates; the memory is reused in the next call.
 #[derive(Debug)]
@@ -9,8 +9,8 @@ pub(super) struct MaxMin {
     capacity: Vec<f64>,
     /// By resource, the capacity left, the load and the number of messages without a rate; reset after each call.
     left: Vec<f64>,
-    wanted: Vec<f64>,
-    n_open: Vec<u32>,
+    demand: Vec<f64>,
+    n_unrated: Vec<u32>,
     /// Resources with messages that have no rate yet.
     touched: Vec<ResourceId>,
     /// For touched resources, where their messages end in `over`.
@@ -27,8 +27,8 @@ impl MaxMin {
         MaxMin {
             capacity,
             left,
-            wanted: vec![0.0; n],
-            n_open: vec![0; n],
+            demand: vec![0.0; n],
+            n_unrated: vec![0; n],
             touched: Vec::new(),
             end: vec![0; n],
             over: Vec::new(),
@@ -37,7 +37,7 @@ impl MaxMin {
     }
 
     /// The rate of a message that shares nothing with others, bytes per ns.
-    pub fn alone(&self, path: &[(ResourceId, f32)]) -> f64 {
+    pub fn uncontended(&self, path: &[(ResourceId, f32)]) -> f64 {
         let of = |&(at, load): &(ResourceId, f32)| self.capacity[at as usize] / f64::from(load);
         path.iter().map(of).fold(f64::INFINITY, f64::min)
     }
@@ -59,16 +59,16 @@ impl MaxMin {
         };
         let mut least_most = slowest(rates);
         while n_left > 0 {
-            let share = |of: &Self, at: ResourceId| of.left[at as usize] / of.wanted[at as usize];
+            let share = |of: &Self, at: ResourceId| of.left[at as usize] / of.demand[at as usize];
             let mut touched = std::mem::take(&mut self.touched);
-            touched.retain(|&at| self.n_open[at as usize] > 0);
+            touched.retain(|&at| self.n_unrated[at as usize] > 0);
             let least = touched.iter().map(|&at| share(self, at)).fold(least_most, f64::min);
             let bound = least * (1.0 + 1e-9);
             // A message that the tightest resource or its own `most` holds back keeps that rate.
             if least_most <= bound {
                 let open = rates.iter_mut().enumerate().filter(|(_, rate)| rate.is_nan());
                 for (at, rate) in open.filter(|(at, _)| most(*at) <= bound) {
-                    self.settle(path(at), least);
+                    self.freeze(path(at), least);
                     *rate = least;
                     n_left -= 1;
                 }
@@ -84,7 +84,7 @@ impl MaxMin {
                 for number in first..end {
                     let at = self.over[number] as usize;
                     if rates[at].is_nan() {
-                        self.settle(path(at), least);
+                        self.freeze(path(at), least);
                         rates[at] = least;
                         n_left -= 1;
                     }
@@ -96,7 +96,7 @@ impl MaxMin {
             for &(resource, _) in path(at) {
                 let resource = resource as usize;
                 self.left[resource] = self.capacity[resource];
-                (self.wanted[resource], self.n_open[resource]) = (0.0, 0);
+                (self.demand[resource], self.n_unrated[resource]) = (0.0, 0);
             }
         }
     }
@@ -106,16 +106,16 @@ impl MaxMin {
         self.touched.clear();
         for (resource, load) in (0..n).flat_map(&path).copied() {
             let at = resource as usize;
-            if self.n_open[at] == 0 {
+            if self.n_unrated[at] == 0 {
                 self.touched.push(resource);
             }
-            self.wanted[at] += f64::from(load);
-            self.n_open[at] += 1;
+            self.demand[at] += f64::from(load);
+            self.n_unrated[at] += 1;
         }
         let mut end = 0;
         for &resource in &self.touched {
             self.end[resource as usize] = end;
-            end += self.n_open[resource as usize] + 1;
+            end += self.n_unrated[resource as usize] + 1;
         }
         self.over.clear();
         self.over.resize(end as usize, 0);
@@ -128,17 +128,17 @@ impl MaxMin {
         }
         for &resource in &self.touched {
             let end = self.end[resource as usize];
-            self.over[end as usize] = end - self.n_open[resource as usize];
+            self.over[end as usize] = end - self.n_unrated[resource as usize];
         }
     }
 
     /// Gives a message its rate.
-    fn settle(&mut self, path: &[(ResourceId, f32)], rate: f64) {
+    fn freeze(&mut self, path: &[(ResourceId, f32)], rate: f64) {
         for &(resource, load) in path {
             let (resource, load) = (resource as usize, f64::from(load));
             self.left[resource] = (self.left[resource] - load * rate).max(0.0);
-            self.wanted[resource] -= load;
-            self.n_open[resource] -= 1;
+            self.demand[resource] -= load;
+            self.n_unrated[resource] -= 1;
         }
     }
 }

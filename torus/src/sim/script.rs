@@ -1,6 +1,6 @@
 //! Scripts: the operations of a rank's ports in a call, in order; the same on all ranks.
 
-use super::outcome::Part;
+use super::outcome::TimeCategory;
 
 /// An operation of a port. Steps are numbered within the port's lane. A rank that has no message in a step skips the
 /// step's operations.
@@ -10,8 +10,8 @@ pub enum Op {
     Spend {
         /// The time, ns.
         ns: f64,
-        /// The part that the time counts as.
-        part: Part,
+        /// The category that the time counts as.
+        category: TimeCategory,
     },
     /// Computes under a lock, which one port of a rank holds at a time.
     Serial {
@@ -21,8 +21,8 @@ pub enum Op {
         ns: f64,
         /// Time to wake up, for a thread that had to wait, ns.
         wake_ns: f64,
-        /// The part that the time counts as.
-        part: Part,
+        /// The category that the time counts as.
+        category: TimeCategory,
     },
     /// Computes for the messages of a step, before they are posted or after they have arrived.
     Handle {
@@ -32,8 +32,8 @@ pub enum Op {
         is_sent: bool,
         /// The time for each of these messages, ns.
         each_ns: f64,
-        /// The part that the time counts as.
-        part: Part,
+        /// The category that the time counts as.
+        category: TimeCategory,
     },
     /// Posts the messages of a step, or a part of each.
     Put {
@@ -50,7 +50,7 @@ pub enum Op {
         /// Least time of the interface for each network message, ns.
         gap_ns: f64,
         /// The number of equally long messages that share the interface at the same time, this one included.
-        abreast: f32,
+        n_sharing: f32,
     },
     /// Waits until a part of the messages of a step has arrived.
     Receive {
@@ -118,9 +118,9 @@ pub enum Threads {
 /// The operations of all ports: see [`Op`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
-    /// Time before any port starts, ns, by part.
-    pub setup: Vec<(Part, f64)>,
-    /// By lane of the score, the operations of its port.
+    /// Time before any port starts, ns, by category.
+    pub setup: Vec<(TimeCategory, f64)>,
+    /// By lane of the routed plan, the operations of its port.
     pub lanes: Vec<Vec<Op>>,
     /// For each [`Op::Pieces`], by piece, its operations; each belongs to a step.
     pub pieces: Vec<Vec<Vec<Op>>>,

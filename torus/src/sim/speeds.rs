@@ -22,14 +22,14 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// Speed of a message that shares nothing, bytes per ns; `stays`: it does not leave its node.
-    pub(super) fn alone(&self, stays: bool) -> f64 {
-        if stays { self.copy.min(self.copy_all) } else { self.link.min(self.interface) }
+    /// Speed of a message that shares nothing, bytes per ns; `is_intra_node`: it does not leave its node.
+    pub(super) fn uncontended(&self, is_intra_node: bool) -> f64 {
+        if is_intra_node { self.copy.min(self.copy_all) } else { self.link.min(self.interface) }
     }
 
     /// The highest speed of one message, bytes per ns.
-    pub(super) fn most(&self, stays: bool) -> f64 {
-        if stays { self.copy } else { self.interface }
+    pub(super) fn max_rate(&self, is_intra_node: bool) -> f64 {
+        if is_intra_node { self.copy } else { self.interface }
     }
 
     /// Time from when a message leaves until it arrives, whatever its length, ns.

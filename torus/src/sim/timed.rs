@@ -14,7 +14,7 @@ use super::network::{Network, NetworkError, NetworkKind};
 use super::outcome::Outcome;
 use super::paper::PaperCall;
 use super::profile::Profile;
-use super::score::Score;
+use super::routed::RoutedPlan;
 use super::script::NotModelled;
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape, Vertex};
@@ -102,16 +102,16 @@ pub enum PrepareError {
 const N_INTERFACES: u32 = 6;
 
 /// A schedule on a network: the part of a timing that depends neither on a machine's parameters nor on bytes.
-struct OnNetwork {
+struct RoutedSchedule {
     schedule: Schedule,
     flow: Expansion,
-    score: Score,
+    routed: RoutedPlan,
 }
 
 /// A timing that is ready to be played.
 #[derive(Clone)]
 pub struct Prepared {
-    case: Arc<OnNetwork>,
+    case: Arc<RoutedSchedule>,
     profile: Profile,
     n: f64,
 }
@@ -123,20 +123,20 @@ impl Prepared {
         self.play(machine, false).ns
     }
 
-    /// Predicts the time on a machine, with its parts.
+    /// Predicts the time on a machine, by category.
     pub fn play(&self, machine: &Machine, with_spans: bool) -> Outcome {
-        let OnNetwork { schedule, flow, score } = &*self.case;
-        let played = self.profile.play(schedule, flow, score, machine, self.n, with_spans);
+        let RoutedSchedule { schedule, flow, routed } = &*self.case;
+        let played = self.profile.play(schedule, flow, routed, machine, self.n, with_spans);
         played.expect("the profile was asked when it was prepared")
     }
 }
 
-/// Prepares timings for one kind of network. Timings that differ only in bytes share their schedule and score.
+/// Prepares timings for one kind of network. Timings that differ only in bytes share their schedule and routed plan.
 pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
     networks: HashMap<Shape, Network>,
-    cases: HashMap<CaseKey, Arc<OnNetwork>>,
+    cases: HashMap<CaseKey, Arc<RoutedSchedule>>,
 }
 
 /// The key of a case.
@@ -173,13 +173,17 @@ impl Preparation {
         };
         let case = self.case(key, profile)?;
         let n = timed.bytes as f64;
-        let (schedule, flow, score) = (&case.schedule, &case.flow, &case.score);
+        let (schedule, flow, routed) = (&case.schedule, &case.flow, &case.routed);
         // Any machine shows whether the software performs the schedule.
-        profile.script(schedule, flow, score, &Machine::of("any", self.kind), n)?;
+        profile.script(schedule, flow, routed, &Machine::of("any", self.kind), n)?;
         Ok(Prepared { case, profile, n })
     }
 
-    fn case(&mut self, key: CaseKey, profile: Profile) -> Result<Arc<OnNetwork>, PrepareError> {
+    fn case(
+        &mut self,
+        key: CaseKey,
+        profile: Profile,
+    ) -> Result<Arc<RoutedSchedule>, PrepareError> {
         if let Some(case) = self.cases.get(&key) {
             return Ok(Arc::clone(case));
         }
@@ -187,13 +191,13 @@ impl Preparation {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Network::new(self.kind, &key.shape, self.fold)?),
         };
-        let case = Arc::new(OnNetwork::new(&key, profile, network)?);
+        let case = Arc::new(RoutedSchedule::new(&key, profile, network)?);
         self.cases.insert(key, Arc::clone(&case));
         Ok(case)
     }
 }
 
-impl OnNetwork {
+impl RoutedSchedule {
     fn new(key: &CaseKey, profile: Profile, network: &Network) -> Result<Self, PrepareError> {
         let CaseKey { api, collective, ref algorithm, ref shape, ports, is_by_rank } = *key;
         let torus = match is_by_rank {
@@ -219,11 +223,11 @@ impl OnNetwork {
             flow = flow.on_ports(ports);
         }
         let place = |rank: Rank| Vertex(rank.0);
-        let score = match is_by_rank {
-            true => Score::of_row(&flow, network, place),
-            false => Score::of_one(&flow, network, place),
+        let routed = match is_by_rank {
+            true => RoutedPlan::of_row(&flow, network, place),
+            false => RoutedPlan::of_one(&flow, network, place),
         };
-        Ok(OnNetwork { schedule, flow, score })
+        Ok(RoutedSchedule { schedule, flow, routed })
     }
 }
 

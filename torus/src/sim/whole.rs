@@ -14,7 +14,7 @@ pub(super) fn whole_vectors(flow: &dyn Flow) -> Vec<Option<f64>> {
             && header.window.is_none()
             && header.n_steps > 1;
         let is_whole = |step: StepId| {
-            let follows = flow.after(lane, step) == DependsOn::before(step.index());
+            let follows = flow.depends_on(lane, step) == DependsOn::before(step.index());
             follows && are_all(flow, lane, step, n)
         };
         let is_whole = is_plain && StepId::first(header.n_steps).all(is_whole);

@@ -95,23 +95,23 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
     }
     let lanes = plan.lanes.iter().enumerate().map(|(number, lane)| {
         let is_first = !plan.lanes[..number].iter().any(|other| other.part == lane.part);
-        let together = Places::new(&plan, lane, share(number));
-        let apart = Places { is_apart: true, ..together.clone() };
-        let mut places = [together, apart];
+        let together = BufferLayout::new(&plan, lane, share(number));
+        let apart = BufferLayout { is_apart: true, ..together.clone() };
+        let mut layouts = [together, apart];
         let steps = lane.steps.iter().map(|step| {
             let (sends, recvs) = (&step.sends, &step.recvs);
             let peers = sends.iter().chain(recvs).map(|transfer| (transfer.port, transfer.peer));
             let new_peers = peers.filter(|&peer| met.insert(peer)).count() as u32;
-            let [together, apart] = places.each_mut().map(|places| {
-                places.step += 1;
-                let sent = sends.iter().map(|send| places.send(&send.runs));
+            let [together, apart] = layouts.each_mut().map(|layout| {
+                layout.step += 1;
+                let sent = sends.iter().map(|send| layout.send(&send.runs));
                 let sent = sent.fold(Copies::default(), Copies::and);
-                let received = recvs.iter().map(|recv| places.receive(&recv.runs, step.action));
+                let received = recvs.iter().map(|recv| layout.receive(&recv.runs, step.action));
                 (sent, received.fold(Copies::default(), Copies::and))
             });
             let moved = |transfers: &[Transfer], copies| {
                 let runs = transfers.iter().flat_map(|transfer| &transfer.runs).copied();
-                places[1].moved(runs, copies)
+                layouts[1].moved(runs, copies)
             };
             StepWork {
                 sent: moved(sends, [together.0, apart.0]),
@@ -121,14 +121,14 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
         });
         let steps = steps.collect();
         let all = &arrives.get(&lane.part);
-        let copies = places.each_ref().map(|places| {
-            places.closing(|position| {
+        let copies = layouts.each_ref().map(|layout| {
+            layout.closing(|position| {
                 let of_others = all.is_some_and(|all| all[position as usize]);
                 is_first && !of_others
             })
         });
         let all = std::iter::once(Run::new(0, lane.space.n_positions));
-        LaneWork { steps, closing: places[1].moved(all, copies) }
+        LaneWork { steps, closing: layouts[1].moved(all, copies) }
     });
     lanes.collect()
 }
@@ -139,9 +139,9 @@ impl Copies {
     }
 }
 
-/// The place of a block.
+/// The location of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum Location {
     /// A block of the user's input.
     Input(u32),
     /// A block of the user's output.
@@ -150,9 +150,9 @@ enum Place {
     Work(u32),
 }
 
-/// The places of a lane's positions.
+/// The locations of a lane's positions.
 #[derive(Clone)]
-struct Places<'a> {
+struct BufferLayout<'a> {
     plan: &'a Plan,
     lane: &'a Lane,
     /// Bytes of a position, as a multiple of n.
@@ -162,27 +162,27 @@ struct Places<'a> {
     /// Whether positions are the user's blocks in order, in the output.
     is_home: bool,
     /// By position; empty for tokens, and for vectors of many positions, which are contiguous.
-    at: Vec<Place>,
-    /// By position, its place at the end.
-    ends: Rc<[Option<Place>]>,
-    /// The step, from 1; and by place in the output and in working memory, the last step that sends it.
+    at: Vec<Location>,
+    /// By position, its location at the end.
+    ends: Rc<[Option<Location>]>,
+    /// The step, from 1; and by location in the output and in working memory, the last step that sends it.
     step: u32,
     read: [Vec<u32>; 2],
     arrived: Vec<bool>,
 }
 
-impl<'a> Places<'a> {
-    /// The places at the start, with runs that travel together.
+impl<'a> BufferLayout<'a> {
+    /// The locations at the start, with runs that travel together.
     fn new(plan: &'a Plan, lane: &'a Lane, share: f64) -> Self {
         let Plan { collective, rank, root, n_ranks, .. } = *plan;
         let (gives, gets) =
             (collective.gives(rank, root, n_ranks), collective.gets(rank, root, n_ranks));
         let space = &lane.space;
         let is_vector = space.payload == Payload::Vector;
-        let is_home = gets == Share::All && (is_vector || !space.is_scattered(lane.part));
+        let is_home = gets == Share::All && (is_vector || !space.is_noncontiguous(lane.part));
         let home = |position| match is_home {
-            true => Place::Output(position),
-            false => Place::Work(position),
+            true => Location::Output(position),
+            false => Location::Work(position),
         };
         let has_own = gives == Share::Own || gets == Share::Own;
         let own = has_own.then(|| space.position_of(rank).0);
@@ -198,15 +198,15 @@ impl<'a> Places<'a> {
         let is_plain =
             space.payload == Payload::Token || is_vector && space.n_positions > MOST_FOLLOWED;
         let n = if is_plain { 0 } else { space.n_positions };
-        let at = (0..n).map(|position| start(position).map_or(home(position), Place::Input));
-        let at: Vec<Place> = at.collect();
+        let at = (0..n).map(|position| start(position).map_or(home(position), Location::Input));
+        let at: Vec<Location> = at.collect();
         let end = |position: u32| match gets {
             Share::Nothing => None,
-            Share::All if is_vector => Some(Place::Output(position)),
-            Share::Own => (own == Some(position)).then_some(Place::Output(0)),
+            Share::All if is_vector => Some(Location::Output(position)),
+            Share::Own => (own == Some(position)).then_some(Location::Output(0)),
             Share::All => {
                 let Block(block) = space.block_at_end(rank, Position(position))?;
-                Some(Place::Output(block))
+                Some(Location::Output(block))
             }
         };
         let ends = (0..n).map(end).collect();
@@ -214,12 +214,12 @@ impl<'a> Places<'a> {
         let read = [vec![0; n_output], vec![0; at.len()]];
         let arrived = vec![false; at.len()];
         let (is_apart, step) = (false, 0);
-        Places { plan, lane, share, is_apart, is_home, at, ends, step, read, arrived }
+        BufferLayout { plan, lane, share, is_apart, is_home, at, ends, step, read, arrived }
     }
 
     /// The parts of a run that may travel apart.
     fn units(&self, run: Run) -> impl Iterator<Item = Run> + use<> {
-        let is_cut = self.lane.space.travels_apart(self.lane.part, self.plan.collective);
+        let is_cut = self.lane.space.sends_by_position(self.lane.part, self.plan.collective);
         let len = if is_cut { 1 } else { run.len.max(1) };
         (run.start..run.end()).step_by(len as usize).map(move |start| Run::new(start, len))
     }
@@ -237,11 +237,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether a place follows another directly. Parts of blocks in the user's memory do not.
-    fn continues(&self, before: Place, place: Place) -> bool {
-        match (before, place) {
-            (Place::Work(a), Place::Work(b)) => a + 1 == b,
-            (Place::Input(a), Place::Input(b)) | (Place::Output(a), Place::Output(b)) => {
+    /// Whether a location follows another directly. Parts of blocks in the user's memory do not.
+    fn continues(&self, before: Location, location: Location) -> bool {
+        match (before, location) {
+            (Location::Work(a), Location::Work(b)) => a + 1 == b,
+            (Location::Input(a), Location::Input(b))
+            | (Location::Output(a), Location::Output(b)) => {
                 let is_vector = self.lane.space.payload == Payload::Vector;
                 (is_vector || self.lane.part.is_whole()) && a + 1 == b
             }
@@ -249,11 +250,11 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn pieces(&self, places: impl Iterator<Item = Place>) -> u32 {
+    fn pieces(&self, locations: impl Iterator<Item = Location>) -> u32 {
         let (mut last, mut pieces) = (None, 0);
-        for place in places {
-            pieces += u32::from(last.is_none_or(|last| !self.continues(last, place)));
-            last = Some(place);
+        for location in locations {
+            pieces += u32::from(last.is_none_or(|last| !self.continues(last, location)));
+            last = Some(location);
         }
         pieces
     }
@@ -282,7 +283,7 @@ impl<'a> Places<'a> {
 
     /// Packs what a transfer sends.
     fn send(&mut self, runs: &[Run]) -> Copies {
-        self.messages(runs, Places::send_message)
+        self.messages(runs, BufferLayout::send_message)
     }
 
     fn send_message(&mut self, runs: &[Run]) -> Copies {
@@ -293,9 +294,9 @@ impl<'a> Places<'a> {
         let pieces = self.pieces(all().map(|position| self.at[position as usize]));
         for position in all() {
             match self.at[position as usize] {
-                Place::Input(_) => {}
-                Place::Output(at) => self.read[0][at as usize] = self.step,
-                Place::Work(at) => self.read[1][at as usize] = self.step,
+                Location::Input(_) => {}
+                Location::Output(at) => self.read[0][at as usize] = self.step,
+                Location::Work(at) => self.read[1][at as usize] = self.step,
             }
         }
         if pieces > 1 { self.copies(all().count(), pieces) } else { Copies::default() }
@@ -313,7 +314,7 @@ impl<'a> Places<'a> {
 
     /// Unpacks what a transfer receives. Data to combine are read at the place of their arrival.
     fn receive(&mut self, runs: &[Run], action: Action) -> Copies {
-        self.messages(runs, |places, message| places.receive_message(message, action))
+        self.messages(runs, |layout, message| layout.receive_message(message, action))
     }
 
     fn receive_message(&mut self, runs: &[Run], action: Action) -> Copies {
@@ -331,17 +332,17 @@ impl<'a> Places<'a> {
             let mut is_read = false;
             for position in run.start..run.end() {
                 let home = match self.is_home {
-                    true => Place::Output(position),
-                    false => Place::Work(position),
+                    true => Location::Output(position),
+                    false => Location::Work(position),
                 };
                 let end = self.ends[position as usize].filter(|_| is_at_end);
-                let place = end.unwrap_or(home);
-                is_read |= match place {
-                    Place::Input(_) => false,
-                    Place::Output(at) => self.read[0][at as usize] == self.step,
-                    Place::Work(at) => self.read[1][at as usize] == self.step,
+                let location = end.unwrap_or(home);
+                is_read |= match location {
+                    Location::Input(_) => false,
+                    Location::Output(at) => self.read[0][at as usize] == self.step,
+                    Location::Work(at) => self.read[1][at as usize] == self.step,
                 };
-                self.at[position as usize] = place;
+                self.at[position as usize] = location;
                 self.arrived[position as usize] = true;
             }
             is_direct &= !is_read;
@@ -362,7 +363,7 @@ impl<'a> Places<'a> {
             if !self.arrived[position as usize] && !left(position) {
                 continue;
             }
-            let is_behind = |&(from, into): &(Place, Place)| {
+            let is_behind = |&(from, into): &(Location, Location)| {
                 self.continues(from, at) && self.continues(into, end)
             };
             pieces += u32::from(last.as_ref().is_none_or(|last| !is_behind(last)));

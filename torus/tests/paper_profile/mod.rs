@@ -6,7 +6,8 @@ mod rows;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expect, Flow, Interleave, Recipe, Schedule, check};
 use hopbine_torus::sim::{
-    Api, Machine, Network, Outcome, PaperCall, Part, Preparation, Profile, Score, Timed,
+    Api, Machine, Network, Outcome, PaperCall, Preparation, Profile, RoutedPlan, TimeCategory,
+    Timed,
 };
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
 use rows::ROWS;
@@ -27,9 +28,9 @@ fn played(
     let algorithm = registry::find(collective, name).unwrap();
     let schedule = algorithm.schedule(&request).unwrap();
     let flow = schedule.expand().unwrap();
-    let score = Score::of_one(&flow, &network, |rank| Vertex(rank.0));
+    let routed = RoutedPlan::of_one(&flow, &network, |rank| Vertex(rank.0));
     let profile = Profile::Paper(PaperCall { segment_bytes: segment, via_temporary: false });
-    let played = profile.play(&schedule, &flow, &score, &machine, bytes as f64, false);
+    let played = profile.play(&schedule, &flow, &routed, &machine, bytes as f64, false);
     played.map_err(|error| error.to_string())
 }
 
@@ -54,8 +55,8 @@ fn short_vectors_pay_for_ports() {
     let parts = |ports| played("8x8x8", Collective::Allreduce, "bine", 1024, 0, ports).unwrap();
     let [one, six] = [1, 6].map(parts);
     assert!(six.ns > 4.0 * one.ns, "{} and {}", one.ns, six.ns);
-    assert_eq!(one.parts.of(Part::Lock), 0.0);
-    assert!(six.parts.of(Part::Lock) > 0.5 * six.ns);
+    assert_eq!(one.breakdown.of(TimeCategory::Lock), 0.0);
+    assert!(six.breakdown.of(TimeCategory::Lock) > 0.5 * six.ns);
 }
 
 /// A timing says whose it is, and what of, by names; what differs in bytes only shares a schedule.

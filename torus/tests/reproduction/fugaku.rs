@@ -2,7 +2,7 @@
 
 use hopbine_torus::Collective::{self, Allreduce, Bcast, Reduce, ReduceScatter, Scatter};
 use hopbine_torus::Rank;
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 
 use super::{Page, schedule};
 
@@ -21,10 +21,10 @@ fn times(collective: Collective, name: &str, shape: &str, ports: Option<u32>) ->
     let network = Network::new(machine.network, &schedule.shape, machine.fold).unwrap();
     let flow = schedule.expand().unwrap();
     let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-    let score = Score::of_one(&flow, &network, place);
+    let routed = RoutedPlan::of_one(&flow, &network, place);
     let played = |bytes: u64, segment_bytes| {
         let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-        profile.play(&schedule, &flow, &score, &machine, bytes as f64, false).unwrap().ns
+        profile.play(&schedule, &flow, &routed, &machine, bytes as f64, false).unwrap().ns
     };
     best(SEGMENTS.map(|segment| SIZES.map(|bytes| played(bytes, segment)).to_vec()))
 }

@@ -2,7 +2,7 @@
 
 use hopbine_torus::Collective::Allreduce;
 use hopbine_torus::Rank;
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 
 use super::{Page, schedule};
 
@@ -17,10 +17,10 @@ fn times(machine: &Machine, torus: &str, name: &str, ports: Option<u32>) -> Vec<
     let network = Network::new(machine.network, &schedule.shape, 0).unwrap();
     let flow = schedule.expand().unwrap();
     let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-    let score = Score::of_one(&flow, &network, place);
+    let routed = RoutedPlan::of_one(&flow, &network, place);
     let profile = Profile::Hopbine { segment_bytes: u64::MAX, call: CallForm::Repeated };
     let played = sizes().map(|bytes| {
-        profile.play(&schedule, &flow, &score, machine, bytes as f64, false).unwrap().ns
+        profile.play(&schedule, &flow, &routed, machine, bytes as f64, false).unwrap().ns
     });
     played.collect()
 }

@@ -36,20 +36,20 @@ pub fn draw(call: &OneCall<'_>, loads: &Loads, path: &Path) -> Result<(), CliErr
             "no link carries anything: there is nothing to draw".to_owned(),
         ));
     }
-    let mut ways: Vec<(usize, &str)> =
-        loads.links.iter().map(|link| (link.dim, link.way.as_str())).collect();
-    ways.sort_unstable();
-    ways.dedup();
-    if ways.len() > MOST_PANELS {
+    let mut directions: Vec<(usize, &str)> =
+        loads.links.iter().map(|link| (link.dim, link.direction.as_str())).collect();
+    directions.sort_unstable();
+    directions.dedup();
+    if directions.len() > MOST_PANELS {
         return Err(CliError::Usage(format!(
             "links of {} directions are not legible: --plot draws {MOST_PANELS} at most",
-            ways.len()
+            directions.len()
         )));
     }
     let grid = Grid::new(&loads.vertices);
     // Both directions of a dimension are side by side; if cells stay legible, two dimensions share a row of panels.
-    let columns = match (ways.len(), 4 * (grid.width as i32 * LEGIBLE + GAP)) {
-        (n_ways @ (1 | 2), _) => n_ways as i32,
+    let columns = match (directions.len(), 4 * (grid.width as i32 * LEGIBLE + GAP)) {
+        (n_directions @ (1 | 2), _) => n_directions as i32,
         (_, four) if four <= WIDTH - 2 * MARGIN + GAP => 4,
         _ => 2,
     };
@@ -57,21 +57,21 @@ pub fn draw(call: &OneCall<'_>, loads: &Loads, path: &Path) -> Result<(), CliErr
     let cell = (room / grid.width as i32).clamp(2, 28);
     let (width, height) = (cell * grid.width as i32, cell * grid.height as i32);
     let panel = NAME + height + GAP / 2;
-    let rows = (ways.len() as i32 + columns - 1) / columns;
+    let rows = (directions.len() as i32 + columns - 1) / columns;
     let notes = note_lines(&grid.meaning);
     picture(
         path,
         &call.title("link loads"),
         rows * panel + 24 + notes.len() as i32 * 18,
         |canvas, top| {
-            for (number, (_, way)) in ways.iter().enumerate() {
+            for (number, (_, direction)) in directions.iter().enumerate() {
                 let number = number as i32;
                 let x = MARGIN + number % columns * (room + GAP);
                 let y = top + number / columns * panel + NAME;
                 let label = Style { h: HPos::Left, v: VPos::Bottom, ..Style::default() };
-                words(canvas, way, (x, y - 3), &label)?;
+                words(canvas, direction, (x, y - 3), &label)?;
                 let mut cells = vec![0.0f64; grid.width * grid.height];
-                for link in loads.links.iter().filter(|link| link.way == *way) {
+                for link in loads.links.iter().filter(|link| link.direction == *direction) {
                     let at = grid.cell(&loads.vertices, link.from);
                     cells[at] = cells[at].max(link.load);
                 }

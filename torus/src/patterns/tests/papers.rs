@@ -40,7 +40,7 @@ fn kring_is_the_allgather_of_the_paper() {
         // What each rank passes on next: inside, and between groups.
         let mut inside: Vec<u32> = (0..size).collect();
         let mut between = inside.clone();
-        let mut held: Vec<Vec<u32>> = (0..size).map(|rank| vec![rank]).collect();
+        let mut resident: Vec<Vec<u32>> = (0..size).map(|rank| vec![rank]).collect();
         let (mut n_inside, mut n_between, mut crossing) = (0, 0, 0);
         for step in 0..size - 1 {
             let is_between = step % group == group - 1;
@@ -55,8 +55,8 @@ fn kring_is_the_allgather_of_the_paper() {
                 let block = arrived[rank as usize];
                 let hop = hop(&toward, rank, block);
                 assert_eq!(hop, Some((size - 2 - step, from(rank))), "{group} {size} {rank}");
-                assert!(!held[rank as usize].contains(&block), "one new block per step");
-                held[rank as usize].push(block);
+                assert!(!resident[rank as usize].contains(&block), "one new block per step");
+                resident[rank as usize].push(block);
                 // Group 0 receives from outside; it sends as much.
                 crossing += u32::from(is_between && rank < group);
             }

@@ -200,7 +200,7 @@ impl ValueChunks {
         let left = self.stretches(left, range.end, range);
         let right = self.stretches(right, range.end, range);
         let mut repeated = None;
-        let stretches: Stretches = meet(&left, &right, range.start)
+        let stretches: Stretches = zip_stretches(&left, &right, range.start)
             .map(|(at, left, right)| {
                 let (value, is_repeated) = values.combine(left, right);
                 repeated = repeated.or(is_repeated.then_some(at.start));
@@ -220,7 +220,7 @@ impl ValueChunks {
     ) -> Option<u32> {
         let own = self.stretches(own, own_range.end, own_range);
         let other = self.stretches(other, end, own_range);
-        let mut pairs = meet(&own, &other, own_range.start);
+        let mut pairs = zip_stretches(&own, &other, own_range.start);
         pairs.find(|&(_, a, b)| !values.are_of_the_same(a, b)).map(|(at, ..)| at.start)
     }
 
@@ -265,7 +265,7 @@ pub(super) fn ends<'a, T>(
 }
 
 /// The values of two lists in the same positions, pairwise. Both lists begin at `start`.
-fn meet<'a>(
+fn zip_stretches<'a>(
     left: &'a [Stretch],
     right: &'a [Stretch],
     mut start: u32,

@@ -117,7 +117,7 @@ impl<'a> Execution<'a> {
         for step in StepId::first(n_steps.unwrap_or(0)) {
             let sent = self.send(step, fingerprints);
             self.receive(step, &sent);
-            self.forget();
+            self.free_unused();
         }
         self.verify(expected);
         self.found
@@ -259,7 +259,7 @@ impl<'a> Execution<'a> {
 
     /// Forgets values that no rank holds. Only barriers need this: their sets are long, and each step makes new
     /// values.
-    fn forget(&mut self) {
+    fn free_unused(&mut self) {
         let TileScratch { values, strips, .. } = &mut *self.scratch;
         if is_barrier(self.flow) && values.n_free() == 0 && values.len() > MANY_VALUES {
             let mut is_held = vec![false; values.len()];
@@ -274,8 +274,8 @@ impl<'a> Execution<'a> {
         // If a position is the same block on all ranks, the same rank has given it everywhere.
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.payload != Payload::Pairs && !combines(self.flow);
-        let givers: Vec<Option<Rank>> = match is_of_all {
-            true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at))).collect(),
+        let sources: Vec<Option<Rank>> = match is_of_all {
+            true => self.tile.positions().map(|at| self.source_of(Rank(0), Position(at))).collect(),
             false => Vec::new(),
         };
         let n_ranks = self.flow.n_ranks();
@@ -299,7 +299,7 @@ impl<'a> Execution<'a> {
                 let range = range.start as usize..range.end as usize;
                 if !combines {
                     let source = values.source(value);
-                    return is_of_all && givers[range].iter().all(|&giver| giver == source);
+                    return is_of_all && sources[range].iter().all(|&other| other == source);
                 }
                 let order = values.order(value);
                 values.is_complete(value, expected)
@@ -323,7 +323,7 @@ impl<'a> Execution<'a> {
     }
 
     /// The rank whose contribution `rank` must hold in a position at the end, if nothing is combined.
-    fn giver(&self, rank: Rank, position: Position) -> Option<Rank> {
+    fn source_of(&self, rank: Rank, position: Position) -> Option<Rank> {
         let space = self.flow.space(self.lanes[0], rank);
         let block = space.block_at_end(rank, position)?;
         let root = self.flow.root();
@@ -360,7 +360,7 @@ impl<'a> Execution<'a> {
             }
         } else {
             match values.source(value) {
-                Some(source) if Some(source) == self.giver(rank, position) => {
+                Some(source) if Some(source) == self.source_of(rank, position) => {
                     self.misdirected(rank, source, position)
                 }
                 Some(other) => Some(WrongContent::From(other)),

@@ -1,6 +1,6 @@
 //! The contributions that a result must contain.
 
-use super::scramble::number;
+use super::splitmix64::number;
 use crate::names::Rank;
 
 /// The set of the ranks below `end`, in each representation of [`Values`](super::values::Values).

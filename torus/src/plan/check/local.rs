@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Expect;
 use super::fault::{PlanFault, Violation};
-use super::scramble::scramble;
+use super::splitmix64::splitmix64;
 use crate::collectives::{Action, Collective, Payload};
 use crate::names::{LaneId, Rank, StepId};
 use crate::plan::ir::flow::{Flow, Message};
@@ -37,13 +37,13 @@ struct Fingerprint {
 
 /// An odd factor that represents a pair of ranks.
 fn pair(from: Rank, to: Rank) -> u64 {
-    scramble(u64::from(from.0) << 32 | u64::from(to.0)) | 1
+    splitmix64(u64::from(from.0) << 32 | u64::from(to.0)) | 1
 }
 
 /// The sum of the pseudo-random numbers of the positions below `end`. The number of a position is defined as the
 /// difference of two such sums, so a run costs two evaluations.
 fn below(end: u32) -> u64 {
-    scramble(u64::from(end))
+    splitmix64(u64::from(end))
 }
 
 /// Hash of the positions of a message, independent of how they are cut into runs.
@@ -58,16 +58,15 @@ fn positions(from: Rank, to: Rank, runs: &[Run]) -> u64 {
 fn operand(message: Message<'_>, index: u32) -> u64 {
     let sum = positions(message.from, message.to, message.runs);
     // Most messages are the first operand.
-    if index == 0 { sum } else { sum.wrapping_mul(scramble(u64::from(index)) | 1) }
+    if index == 0 { sum } else { sum.wrapping_mul(splitmix64(u64::from(index)) | 1) }
 }
 
 /// Hash of a message with its port, and its runs in order.
 fn message(from: Rank, to: Rank, transfer: &Transfer) -> u64 {
-    let ends = scramble(pair(from, to) ^ u64::from(transfer.port.0));
-    transfer
-        .runs
-        .iter()
-        .fold(ends, |hash, run| scramble(hash ^ (u64::from(run.start) << 32 | u64::from(run.len))))
+    let ends = splitmix64(pair(from, to) ^ u64::from(transfer.port.0));
+    transfer.runs.iter().fold(ends, |hash, run| {
+        splitmix64(hash ^ (u64::from(run.start) << 32 | u64::from(run.len)))
+    })
 }
 
 impl Fingerprints {

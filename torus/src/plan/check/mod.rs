@@ -45,7 +45,7 @@ mod expected;
 mod fault;
 mod local;
 mod operands;
-mod scramble;
+mod splitmix64;
 mod strips;
 mod values;
 

@@ -14,7 +14,7 @@ use crate::names::Rank;
 struct StripPiece {
     start: u16,
     /// True if the piece has not been sent since it was written.
-    is_live: bool,
+    is_unsent: bool,
     content: Content,
 }
 
@@ -31,7 +31,8 @@ impl Strips {
     pub(super) fn reset(&mut self, n_ranks: u32, width: u32) {
         self.width = width;
         self.chunks.clear();
-        let nothing = StripPiece { start: 0, is_live: false, content: Content::of(Value::NOTHING) };
+        let nothing =
+            StripPiece { start: 0, is_unsent: false, content: Content::of(Value::NOTHING) };
         self.strips.resize_with(n_ranks as usize, SmallVec::new);
         for strip in &mut self.strips {
             strip.clear();
@@ -87,7 +88,7 @@ impl Strips {
     /// Writes `content` into `range`. It is then to be sent, or kept.
     pub(super) fn write(&mut self, rank: Rank, range: &Range<u32>, content: Content) {
         let pieces = self.cut_out(rank, range);
-        let piece = StripPiece { start: range.start as u16, is_live: true, content };
+        let piece = StripPiece { start: range.start as u16, is_unsent: true, content };
         self.replace(rank, pieces, piece);
     }
 
@@ -104,7 +105,7 @@ impl Strips {
         self.replace(
             rank,
             pieces,
-            StripPiece { start: range.start as u16, is_live: true, content },
+            StripPiece { start: range.start as u16, is_unsent: true, content },
         );
     }
 
@@ -115,7 +116,7 @@ impl Strips {
         self.replace(
             rank,
             pieces,
-            StripPiece { start: range.start as u16, is_live: false, content },
+            StripPiece { start: range.start as u16, is_unsent: false, content },
         );
         content
     }
@@ -157,13 +158,13 @@ impl Strips {
         let pieces = &self.strips[rank.index()][at.clone()];
         let ends = ends(pieces, |piece| piece.start, range.end);
         let lost = pieces.iter().zip(ends).find_map(|(piece, end)| {
-            if !piece.is_live || piece.content == content {
+            if !piece.is_unsent || piece.content == content {
                 return None;
             }
             let own = (piece.content, &(u32::from(piece.start)..end));
             self.chunks.first_difference(own, (content, range.end), values)
         });
-        self.replace(rank, at, StripPiece { start: range.start as u16, is_live: true, content });
+        self.replace(rank, at, StripPiece { start: range.start as u16, is_unsent: true, content });
         lost
     }
 

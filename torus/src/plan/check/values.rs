@@ -1,7 +1,7 @@
 //! The values that a position can hold: sets of contributions, and the order in which they were combined.
 
 use super::expected::Expected;
-use super::scramble::number;
+use super::splitmix64::number;
 use crate::names::Rank;
 
 /// The value in a position, or in several positions with the same value.

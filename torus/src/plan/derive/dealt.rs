@@ -129,8 +129,8 @@ impl Pass for DealtPass {
         StepView::Lines(lines)
     }
 
-    fn after(&self, step: usize) -> DependsOn {
-        self.walk.after(step)
+    fn depends_on(&self, step: usize) -> DependsOn {
+        self.walk.depends_on(step)
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

@@ -24,7 +24,7 @@ use crate::plan::exchange::{self, ExchangeRecipe};
 use crate::plan::ir::flow::{Flow, LaneHeader, Visit};
 use crate::plan::ir::grid::Grid;
 use crate::plan::ir::members::Tile;
-use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
+use crate::plan::ir::space::{BlockOrder, BlockPermutation, Displaced, Space};
 use crate::plan::ir::split::Part;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::types::{Lane, Plan};
@@ -36,7 +36,7 @@ pub struct Expansion {
     collective: Collective,
     root: Rank,
     /// The rank that has all data at the start, if there is one; messages of passes to it are omitted.
-    complete: Option<Rank>,
+    all_data_rank: Option<Rank>,
     torus: Arc<Torus>,
     headers: Vec<LaneHeader>,
     lanes: Vec<Passes>,
@@ -87,8 +87,9 @@ impl Schedule {
         let (headers, lanes) = lanes.into_iter().unzip();
         let root = if schedule.collective.is_rooted() { schedule.root } else { Rank(0) };
         let collective = schedule.collective;
-        let complete = collective.brings_all(root, root, torus.shape.n_ranks()).then_some(root);
-        Ok(Expansion { collective, root, complete, torus, headers, lanes })
+        let all_data_rank =
+            collective.needs_no_receive(root, root, torus.shape.n_ranks()).then_some(root);
+        Ok(Expansion { collective, root, all_data_rank, torus, headers, lanes })
     }
 }
 
@@ -162,7 +163,7 @@ impl Flow for Expansion {
     fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>) {
         let (pass, step) = self.pass(lane, step);
         pass.messages(PassScope::Step(step, tile), &mut |_, message| {
-            if self.complete != Some(message.to) {
+            if self.all_data_rank != Some(message.to) {
                 visit(message);
             }
         });
@@ -170,13 +171,13 @@ impl Flow for Expansion {
 
     fn view(&self, lane: LaneId, step: StepId) -> StepView<'_> {
         let (pass, step) = self.pass(lane, step);
-        pass.view(step, self.complete)
+        pass.view(step, self.all_data_rank)
     }
 
-    fn after(&self, lane: LaneId, step: StepId) -> DependsOn {
+    fn depends_on(&self, lane: LaneId, step: StepId) -> DependsOn {
         let (pass, within) = self.pass(lane, step);
         let first = step.index() - within;
-        match pass.after(within) {
+        match pass.depends_on(within) {
             DependsOn::Step(before) => DependsOn::Step(StepId(first + before.index())),
             DependsOn::Nothing => DependsOn::before(first),
         }
@@ -191,7 +192,7 @@ impl Flow for Expansion {
         let lanes = self.headers.iter().zip(&self.lanes).map(|(header, Passes(passes))| {
             let mut steps = Vec::with_capacity(header.n_steps);
             for (_, pass) in passes {
-                pass.list((rank, at), header.port, self.complete, &mut steps);
+                pass.list((rank, at), header.port, self.all_data_rank, &mut steps);
             }
             let LaneHeader { port, part, window, ref space, .. } = *header;
             Lane { port, part, space: space.clone(), window, steps }
@@ -296,15 +297,16 @@ fn walk_lane(
     Ok((header, passes))
 }
 
-/// The blocks in a position order, as a listing.
+/// The blocks in a position order, as a permutation.
 fn listed(torus: &Torus, order: &PositionOrder) -> BlockOrder {
     let blocks: Vec<Block> =
         order.nodes().into_iter().map(|node| Block(torus.rank_on(node).0)).collect();
     if blocks.iter().enumerate().all(|(position, block)| position == block.index()) {
         return BlockOrder::Identity;
     }
-    let listing = Listing::new(blocks).expect("an order of all coordinates is a permutation");
-    BlockOrder::Listed(Arc::new(listing))
+    let permutation =
+        BlockPermutation::new(blocks).expect("an order of all coordinates is a permutation");
+    BlockOrder::Listed(Arc::new(permutation))
 }
 
 fn exchange_lanes(

@@ -51,7 +51,7 @@ pub trait Pass: Debug + Send + Sync {
     }
 
     /// The step of the pass whose received data the sends of `step` carry.
-    fn after(&self, step: usize) -> DependsOn {
+    fn depends_on(&self, step: usize) -> DependsOn {
         DependsOn::before(step)
     }
 
@@ -59,13 +59,13 @@ pub trait Pass: Debug + Send + Sync {
     /// the order in which it posts them, the messages that one rank receives in the order of the fold.
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>));
 
-    /// Appends the steps of a rank in a lane that is driven by port `own`, without messages to `complete`. A method
-    /// of the trait, so that its calls of the other methods are dispatched statically.
+    /// Appends the steps of a rank in a lane that is driven by port `own`, without messages to `all_data_rank`. A
+    /// method of the trait, so that its calls of the other methods are dispatched statically.
     fn list(
         &self,
         (rank, at): (Rank, Coord),
         own: PortId,
-        complete: Option<Rank>,
+        all_data_rank: Option<Rank>,
         steps: &mut Vec<Step>,
     ) {
         let first = steps.len();
@@ -75,7 +75,7 @@ pub trait Pass: Debug + Send + Sync {
             ..Step::default()
         }));
         self.messages(PassScope::Rank(rank, at), &mut |step, Message { from, to, runs }| {
-            if complete != Some(to) {
+            if all_data_rank != Some(to) {
                 let Step { sends, recvs, .. } = &mut steps[first + step];
                 let (peer, transfers) = if from == rank { (to, sends) } else { (from, recvs) };
                 let port = self.port(own, from, to);

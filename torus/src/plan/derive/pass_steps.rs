@@ -28,10 +28,14 @@ pub(super) fn pass_steps(walk: &Walk, phase: WalkPhase) -> Vec<PassStep> {
         let number = if phase.backwards { walk.steps().len() - 1 - index } else { index };
         let GlobalStep { dim, t } = walk.steps()[number];
         let n_targets = walk.pattern(dim).targets(t, 0).len();
-        let at_once = if adds && !walk.toward(dim).folds_evenly(t) { 1 } else { n_targets };
+        let per_step = if adds && !walk.toward(dim).folds_evenly(t) { 1 } else { n_targets };
         let first = steps.len();
-        let targets = (0..n_targets).step_by(at_once);
-        steps.extend(targets.map(|from| PassStep { number, targets: from..from + at_once, first }));
+        let targets = (0..n_targets).step_by(per_step);
+        steps.extend(targets.map(|from| PassStep {
+            number,
+            targets: from..from + per_step,
+            first,
+        }));
     }
     steps
 }

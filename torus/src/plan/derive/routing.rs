@@ -57,7 +57,7 @@ impl Moves<'_> {
                 match self.routing {
                     _ if !is_moving => CoordSet::default(),
                     Routing::AllToRoot => self.all(dim),
-                    _ => self.held(dim, b, t),
+                    _ => self.resident_normalised(dim, b, t),
                 }
             }
             // All displacements whose path has this hop, whatever the source.
@@ -101,13 +101,18 @@ impl Moves<'_> {
                 let root = self.root[dim];
                 let is_here = |x: &u32| {
                     let from = toward.number(pattern.normalise(root, *x));
-                    toward.held(pattern.normalise(a, *x), done).contains(&from)
+                    toward.resident(pattern.normalise(a, *x), done).contains(&from)
                 };
                 self.order.members(dim, (0..pattern.size()).filter(is_here))
             }
-            Routing::ToRoot => self.held(dim, pattern.normalise(a, self.root[dim]), done),
+            Routing::ToRoot => {
+                self.resident_normalised(dim, pattern.normalise(a, self.root[dim]), done)
+            }
             Routing::AllToRoot => {
-                match self.held(dim, pattern.normalise(a, self.root[dim]), done).is_empty() {
+                match self
+                    .resident_normalised(dim, pattern.normalise(a, self.root[dim]), done)
+                    .is_empty()
+                {
                     true => CoordSet::default(),
                     false => self.all(dim),
                 }
@@ -146,8 +151,8 @@ impl Moves<'_> {
     }
 
     /// The blocks that normalised coordinate `b` holds. In a tree's order places are depth-first numbers.
-    fn held(&self, dim: usize, b: u32, done: u32) -> CoordSet {
-        CoordSet::interval(self.walk.toward(dim).held(b, done))
+    fn resident_normalised(&self, dim: usize, b: u32, done: u32) -> CoordSet {
+        CoordSet::interval(self.walk.toward(dim).resident(b, done))
     }
 }
 

@@ -7,7 +7,7 @@ use super::walk::Interleave;
 use crate::collectives::{Collective, WalkForm};
 use crate::geometry::{Cycles, RankMap, Shape};
 use crate::names::Rank;
-use crate::patterns::{Pattern, PatternKind, Unserved};
+use crate::patterns::{Pattern, PatternKind, UnsupportedSize};
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::split::Split;
 
@@ -150,7 +150,7 @@ pub enum ScheduleError {
         /// The shape.
         shape: String,
         /// The pattern, the size, and the sizes that the pattern serves.
-        unserved: Unserved,
+        unserved: UnsupportedSize,
     },
     /// The number of patterns is not the number of dimensions.
     #[error("{found} patterns for the {expected} dimensions of the shape; give one for each")]

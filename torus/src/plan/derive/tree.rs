@@ -108,7 +108,7 @@ impl Pass for TreePass {
         }
         let (parent, child) = if self.is_backwards() { (to, from) } else { (from, to) };
         let [parent, child] = [parent, child].map(|rank| self.torus.vertex(rank));
-        let direction = self.trees.towards(parent, child);
+        let direction = self.trees.tree_in_direction(parent, child);
         direction.map_or(own, |direction| PortId(direction as u16))
     }
 

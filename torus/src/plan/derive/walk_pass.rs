@@ -148,7 +148,7 @@ impl WalkPass {
             if others().any(|other| sets[other].is_empty()) {
                 continue;
             }
-            let mut meet = |target: u32, from: u32, peer: u32| {
+            let mut visit_message = |target: u32, from: u32, peer: u32| {
                 let moving = self.moving(now, target, from);
                 if moving.is_empty() {
                     return;
@@ -170,9 +170,9 @@ impl WalkPass {
                 peers.skip(targets.start).take(targets.len()).collect()
             };
             let receivers = of_step(pattern.targets(t, at[dim]));
-            receivers.iter().for_each(|&(target, b)| meet(target, at[dim], b));
+            receivers.iter().for_each(|&(target, b)| visit_message(target, at[dim], b));
             let sources = of_step(pattern.sources(t, at[dim]));
-            sources.iter().for_each(|&(target, b)| meet(target, b, b));
+            sources.iter().for_each(|&(target, b)| visit_message(target, b, b));
         }
     }
 
@@ -297,7 +297,7 @@ impl Pass for WalkPass {
     }
 
     /// All steps of the pass that belong to one step of the walk send data from before the first of them.
-    fn after(&self, step: usize) -> DependsOn {
+    fn depends_on(&self, step: usize) -> DependsOn {
         DependsOn::before(self.steps[step].first)
     }
 
@@ -327,7 +327,7 @@ struct SenderProduct<'a, 'b> {
 
 impl SenderProduct<'_, '_> {
     fn descend(&mut self, dim: usize, from: Vertex, to: Vertex) {
-        let Some(here) = self.concerned.get(dim) else { return self.meet(from, to) };
+        let Some(here) = self.concerned.get(dim) else { return self.visit_message(from, to) };
         let size = self.pass.torus.shape.size(dim);
         for (a, peer, set) in here {
             self.sets.push(set);
@@ -337,7 +337,7 @@ impl SenderProduct<'_, '_> {
         }
     }
 
-    fn meet(&mut self, from: Vertex, to: Vertex) {
+    fn visit_message(&mut self, from: Vertex, to: Vertex) {
         let pass = self.pass;
         // Neighbouring senders often send the same runs.
         if self.last != self.sets {

@@ -53,7 +53,7 @@ impl Pass for LinearPass {
         self.displacements.len().div_ceil(PER_STEP)
     }
 
-    fn after(&self, _step: usize) -> DependsOn {
+    fn depends_on(&self, _step: usize) -> DependsOn {
         DependsOn::Nothing
     }
 

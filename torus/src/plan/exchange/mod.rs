@@ -77,7 +77,7 @@ impl ExchangeRecipe {
     };
 
     /// True if every block goes directly to its owner.
-    pub fn is_straight(&self) -> bool {
+    pub fn is_direct(&self) -> bool {
         self.stages == ExchangeStages::Together && !self.has_leaders()
     }
 
@@ -105,13 +105,13 @@ impl ExchangeRecipe {
 
     /// Number of messages of a step.
     fn per_step(&self) -> usize {
-        if self.is_straight() { 1 } else { self.batch.map_or(usize::MAX, |batch| batch as usize) }
+        if self.is_direct() { 1 } else { self.batch.map_or(usize::MAX, |batch| batch as usize) }
     }
 
     /// Number of steps in flight at a time.
     pub(super) fn window(&self) -> Option<NonZeroU32> {
         let batch = self.batch.and_then(NonZeroU32::new);
-        if self.is_straight() { batch } else { batch.and(Some(NonZeroU32::MIN)) }
+        if self.is_direct() { batch } else { batch.and(Some(NonZeroU32::MIN)) }
     }
 }
 
@@ -122,13 +122,13 @@ pub struct ExchangePass {
     steps: Vec<ExchangeStep>,
     /// By step, the step whose received data it forwards: data that go along some axes have come along other axes,
     /// or from members.
-    after: Vec<DependsOn>,
+    depends_on: Vec<DependsOn>,
 }
 
 #[derive(Clone, Debug)]
 enum ExchangeStep {
     /// Members send their blocks to their leader, or at the end receive them from it.
-    Members { in_the_end: bool },
+    Members { at_end: bool },
     /// Messages over the displacements `by`, along these axes.
     Along { along: SmallVec<[bool; 8]>, by: SmallVec<[u32; 1]> },
     /// The listed messages.
@@ -228,9 +228,8 @@ pub fn passes(
             };
             along_steps(along, &order)
         });
-        let members = |in_the_end| {
-            (grid.served() > 1).then_some(ExchangeStep::Members { in_the_end }).into_iter()
-        };
+        let members =
+            |at_end| (grid.served() > 1).then_some(ExchangeStep::Members { at_end }).into_iter();
         let steps = members(false).chain(exchanges).chain(members(true)).collect();
         ExchangePass::new(grid.clone(), steps)
     };
@@ -239,17 +238,17 @@ pub fn passes(
 
 impl ExchangePass {
     fn new(grid: Arc<Grid>, steps: Vec<ExchangeStep>) -> Self {
-        let mut after: Vec<DependsOn> = Vec::with_capacity(steps.len());
+        let mut depends_on: Vec<DependsOn> = Vec::with_capacity(steps.len());
         for (step, now) in steps.iter().enumerate() {
-            after.push(match (steps[..step].last(), now) {
+            depends_on.push(match (steps[..step].last(), now) {
                 (
                     Some(ExchangeStep::Along { along: before, .. }),
                     ExchangeStep::Along { along, .. },
-                ) if before == along => after[step - 1],
+                ) if before == along => depends_on[step - 1],
                 _ => DependsOn::before(step),
             });
         }
-        ExchangePass { grid, steps, after }
+        ExchangePass { grid, steps, depends_on }
     }
 
     /// The pass whose steps have these messages.
@@ -267,7 +266,7 @@ impl ExchangePass {
             ExchangeStep::Along { along, by } => {
                 for &by in by {
                     let all = self.grid.displaced_positions(by, along);
-                    visit(by, &|group| self.grid.standing(Cow::Borrowed(&all), group, false));
+                    visit(by, &|group| self.grid.used_positions(Cow::Borrowed(&all), group, false));
                 }
             }
         }
@@ -279,8 +278,8 @@ impl Pass for ExchangePass {
         self.steps.len()
     }
 
-    fn after(&self, step: usize) -> DependsOn {
-        self.after[step]
+    fn depends_on(&self, step: usize) -> DependsOn {
+        self.depends_on[step]
     }
 
     /// Without leaders all ranks send over the same displacements.
@@ -308,10 +307,10 @@ impl Pass for ExchangePass {
                 }
             };
             match scope {
-                PassScope::Step(_, tile) => grid.alike().for_each(|first| {
+                PassScope::Step(_, tile) => grid.layouts().for_each(|first| {
                     let runs = sent(first);
                     let runs = runs.iter().filter_map(|run| clip(*run, tile)).collect();
-                    grid.like(first).for_each(|group| visit(group, &runs));
+                    grid.groups_with_layout(first).for_each(|group| visit(group, &runs));
                 }),
                 PassScope::Rank(..) => own.iter().for_each(|&group| visit(group, &sent(group))),
             }
@@ -322,14 +321,13 @@ impl Pass for ExchangePass {
         };
         for number in steps {
             match self.steps[number] {
-                ExchangeStep::Members { in_the_end } => {
+                ExchangeStep::Members { at_end } => {
                     let members = if member == 0 { 1..grid.served() } else { member..member + 1 };
                     for member in members {
-                        let sent =
-                            |group| Cow::Owned(grid.member_positions(group, member, in_the_end));
+                        let sent = |group| Cow::Owned(grid.member_positions(group, member, at_end));
                         let inwards = |group| [member, 0].map(|member| grid.rank(group, member));
                         let outwards = |group| [0, member].map(|member| grid.rank(group, member));
-                        send(number, &[own], &sent, if in_the_end { &outwards } else { &inwards });
+                        send(number, &[own], &sent, if at_end { &outwards } else { &inwards });
                     }
                 }
                 // With leaders, only leaders exchange.

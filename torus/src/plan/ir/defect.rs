@@ -138,7 +138,7 @@ pub enum Defect {
 
 /// A violation of a local rule, with its lane and step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct LocatedDefect {
     /// The lane; `None` if the defect concerns the whole plan.
     pub lane: Option<LaneId>,
     /// The step; `None` if the defect concerns the whole lane.
@@ -147,7 +147,7 @@ pub struct Invalid {
     pub defect: Defect,
 }
 
-impl std::fmt::Display for Invalid {
+impl std::fmt::Display for LocatedDefect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(lane) = self.lane {
             write!(f, "lane {lane}")?;
@@ -160,4 +160,4 @@ impl std::fmt::Display for Invalid {
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for LocatedDefect {}

@@ -94,7 +94,7 @@ pub trait Flow: Sync {
 
     /// The data that the sends of a step depend on. The sends start when the messages of the returned step have
     /// arrived and the lane's window has room.
-    fn after(&self, _lane: LaneId, step: StepId) -> DependsOn {
+    fn depends_on(&self, _lane: LaneId, step: StepId) -> DependsOn {
         DependsOn::before(step.index())
     }
 

@@ -100,13 +100,13 @@ impl Grid {
     }
 
     /// One group for each layout: the groups of the first node, or group 0 if all groups are equally large.
-    pub fn alike(&self) -> std::ops::Range<u32> {
+    pub fn layouts(&self) -> std::ops::Range<u32> {
         0..if self.is_even() { 1 } else { self.per_node() }
     }
 
     /// All groups with the layout of group `first`.
-    pub fn like(&self, first: u32) -> impl Iterator<Item = u32> {
-        (first..self.n_groups()).step_by(self.alike().len())
+    pub fn groups_with_layout(&self, first: u32) -> impl Iterator<Item = u32> {
+        (first..self.n_groups()).step_by(self.layouts().len())
     }
 
     /// The shape with nodes on which all groups are as large as the largest.
@@ -245,17 +245,17 @@ impl Grid {
             || self.source(rank, position).is_some()
     }
 
-    /// The positions of the blocks that `rank` has at the start, or at the end if `gets`.
-    pub fn own(&self, rank: Rank, gets: bool) -> SmallVec<[Range<u32>; 1]> {
+    /// The positions of the blocks that `rank` has at the start, or at the end if `at_end`.
+    pub fn own(&self, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
         let (group, member) = self.member(rank);
-        let all = Cow::Owned(self.runs(self.digits_of(member, gets)));
-        let runs = self.standing(all, group, gets);
+        let all = Cow::Owned(self.runs(self.digits_of(member, at_end)));
+        let runs = self.used_positions(all, group, at_end);
         runs.iter().map(|run| run.start..run.end()).collect()
     }
 
     /// A member's positions as digits: source member, displacement, destination member.
-    fn digits_of(&self, member: u32, gets: bool) -> SmallVec<[(u32, Option<u32>); 8]> {
-        let (from, to) = if gets { (None, Some(member)) } else { (Some(member), None) };
+    fn digits_of(&self, member: u32, at_end: bool) -> SmallVec<[(u32, Option<u32>); 8]> {
+        let (from, to) = if at_end { (None, Some(member)) } else { (Some(member), None) };
         [(self.served, from), (self.n_groups(), None), (self.served, to)].into_iter().collect()
     }
 
@@ -279,18 +279,23 @@ impl Grid {
     }
 
     /// Those of `runs` that are used at the leader of `group` as long as blocks have not moved along the last axis;
-    /// with `in_the_end`, after all exchanges.
-    pub fn standing<'a>(&self, runs: Cow<'a, Runs>, group: u32, in_the_end: bool) -> Cow<'a, Runs> {
+    /// with `at_end`, after all exchanges.
+    pub fn used_positions<'a>(
+        &self,
+        runs: Cow<'a, Runs>,
+        group: u32,
+        at_end: bool,
+    ) -> Cow<'a, Runs> {
         if self.is_even() {
             return runs;
         }
-        let stands = |position: &u32| {
+        let is_used = |position: &u32| {
             let (from, by, to) = self.split(Position(*position));
-            let own = if in_the_end { to } else { from };
-            let others = if in_the_end { from } else { to };
-            own < self.size(group) && others < self.size(self.displaced(group, by, !in_the_end))
+            let own = if at_end { to } else { from };
+            let others = if at_end { from } else { to };
+            own < self.size(group) && others < self.size(self.displaced(group, by, !at_end))
         };
-        let all = runs.iter().flat_map(|run| run.start..run.end()).filter(stands);
+        let all = runs.iter().flat_map(|run| run.start..run.end()).filter(is_used);
         let mut runs = Runs::new();
         for position in all {
             match runs.last_mut() {
@@ -310,13 +315,13 @@ impl Grid {
         self.runs(members().chain(axes).chain(members()).collect())
     }
 
-    /// The positions of the blocks that a member of `group` has at the start, or at the end if `gets`, except the
+    /// The positions of the blocks that a member of `group` has at the start, or at the end if `at_end`, except the
     /// block for itself; none if the group is too small to have the member.
-    pub fn member_positions(&self, group: u32, member: u32, gets: bool) -> Runs {
-        let all = self.runs(self.digits_of(member, gets));
+    pub fn member_positions(&self, group: u32, member: u32, at_end: bool) -> Runs {
+        let all = self.runs(self.digits_of(member, at_end));
         let own = (member * self.n_groups()) * self.served + member;
         let others = all.into_iter().flat_map(|run| without(run, own)).collect();
-        self.standing(Cow::Owned(others), group, gets).into_owned()
+        self.used_positions(Cow::Owned(others), group, at_end).into_owned()
     }
 }
 

@@ -52,9 +52,9 @@ enum Lens {
     Vector(u64),
     /// The same number of elements in every position.
     Equal(u64),
-    /// Start of each position, and the end of the last one. If `is_loose`, the data in a position may be shorter
+    /// Start of each position, and the end of the last one. If `has_slack`, the data in a position may be shorter
     /// than its room.
-    Bounds { bounds: Box<[u64]>, is_loose: bool },
+    Bounds { bounds: Box<[u64]>, has_slack: bool },
 }
 
 /// Prefix sums of `lens`: start of each position, and the end of the last one.
@@ -64,10 +64,10 @@ fn bounds(lens: impl Iterator<Item = u64>) -> Box<[u64]> {
 }
 
 impl Extent {
-    /// The extent of `lane` on `rank`, whose blocks have `given` elements at the start and `gotten` elements at the
-    /// end. The two are equal unless positions are displacements. A vector has `given` elements, a
+    /// The extent of `lane` on `rank`, whose blocks have `send_counts` elements at the start and `recv_counts` elements
+    /// at the end. The two are equal unless positions are displacements. A vector has `send_counts` elements, a
     /// [`Payload::Token`] none.
-    pub fn new(lane: &Lane, rank: Rank, given: &Counts, gotten: &Counts) -> Self {
+    pub fn new(lane: &Lane, rank: Rank, send_counts: &Counts, recv_counts: &Counts) -> Self {
         let Lane { part, ref space, .. } = *lane;
         let part_len = |count: u64| {
             let part = part.of(count);
@@ -77,11 +77,11 @@ impl Extent {
         let len = |block: Option<Block>, counts: &Counts| {
             block.map_or(0, |block| part_len(counts.of(block)))
         };
-        let at_start = |at| len(space.block_at_start(rank, at), given);
-        let at_end = |at| len(space.block_at_end(rank, at), gotten);
-        let lens = match (space.payload, given, gotten) {
+        let at_start = |at| len(space.block_at_start(rank, at), send_counts);
+        let at_end = |at| len(space.block_at_end(rank, at), recv_counts);
+        let lens = match (space.payload, send_counts, recv_counts) {
             (Payload::Token, ..) => Lens::None,
-            (Payload::Vector, ..) => Lens::Vector(part_len(given.of(Block(0)))),
+            (Payload::Vector, ..) => Lens::Vector(part_len(send_counts.of(Block(0)))),
             (Payload::Blocks | Payload::Pairs, Counts::Equal(count), Counts::Equal(_)) => {
                 let len = part_len(*count);
                 match space.is_full() {
@@ -89,16 +89,16 @@ impl Extent {
                     // Only leaders have room for the blocks of other ranks.
                     false => {
                         let room = |at| len * u64::from(space.has_room(rank, at));
-                        Lens::Bounds { bounds: bounds(positions().map(room)), is_loose: false }
+                        Lens::Bounds { bounds: bounds(positions().map(room)), has_slack: false }
                     }
                 }
             }
             (Payload::Blocks, ..) => {
-                Lens::Bounds { bounds: bounds(positions().map(at_start)), is_loose: false }
+                Lens::Bounds { bounds: bounds(positions().map(at_start)), has_slack: false }
             }
             (Payload::Pairs, ..) => {
                 let rooms = positions().map(|at| at_start(at).max(at_end(at)));
-                Lens::Bounds { bounds: bounds(rooms), is_loose: true }
+                Lens::Bounds { bounds: bounds(rooms), has_slack: true }
             }
         };
         Extent { n_positions: space.n_positions, part, lens }
@@ -109,12 +109,12 @@ impl Extent {
     #[must_use]
     pub fn for_passing(self, rooms: &[u64]) -> Self {
         let bounds = bounds(rooms.iter().map(|room| room + 1));
-        Extent { lens: Lens::Bounds { bounds, is_loose: true }, ..self }
+        Extent { lens: Lens::Bounds { bounds, has_slack: true }, ..self }
     }
 
     /// True if the data in a position may be shorter than its room.
-    pub fn is_loose(&self) -> bool {
-        matches!(self.lens, Lens::Bounds { is_loose: true, .. })
+    pub fn has_slack(&self) -> bool {
+        matches!(self.lens, Lens::Bounds { has_slack: true, .. })
     }
 
     /// The lane's part of a vector or block of `count` elements.
@@ -150,8 +150,8 @@ impl Extent {
 
     /// The elements in use in a run of positions, if position `i` holds `lens[i]` elements: ranges in order; a
     /// single range if all positions are always full.
-    pub fn held(&self, run: Run, lens: &[u64]) -> SmallVec<[Range<u64>; 1]> {
-        let Lens::Bounds { bounds, is_loose: true } = &self.lens else {
+    pub fn used_elements(&self, run: Run, lens: &[u64]) -> SmallVec<[Range<u64>; 1]> {
+        let Lens::Bounds { bounds, has_slack: true } = &self.lens else {
             return SmallVec::from_elem(self.elements(run), 1);
         };
         let positions = run.start as usize..run.end() as usize;
@@ -180,7 +180,7 @@ impl Extent {
 mod tests {
     use super::*;
     use crate::names::PortId;
-    use crate::plan::ir::space::{BlockOrder, Listing, Space};
+    use crate::plan::ir::space::{BlockOrder, BlockPermutation, Space};
 
     fn lane(payload: Payload, order: BlockOrder, part: u32, parts: u32) -> Lane {
         let space = Arc::new(Space { payload, n_positions: 4, order });
@@ -197,7 +197,7 @@ mod tests {
     fn blocks_of_any_length_stand_in_the_order_of_positions() {
         let counts = Counts::PerBlock([5, 0, 1000, 1].into());
         let order = vec![Block(2), Block(1), Block(0), Block(3)];
-        let order = BlockOrder::Listed(Arc::new(Listing::new(order).unwrap()));
+        let order = BlockOrder::Listed(Arc::new(BlockPermutation::new(order).unwrap()));
         let extent = |part| {
             Extent::new(&lane(Payload::Blocks, order.clone(), part, 2), Rank(0), &counts, &counts)
         };
@@ -207,12 +207,12 @@ mod tests {
         assert_eq!(extent(1).positions(&(0..500)), 0..1);
         assert_eq!(extent(1).positions(&(499..504)), 0..4);
         assert_eq!(extent(1).positions(&(500..503)), 2..3);
-        assert_eq!(extent(0).held(Run::new(1, 2), &[]).to_vec(), vec![500..502; 1]);
+        assert_eq!(extent(0).used_elements(Run::new(1, 2), &[]).to_vec(), vec![500..502; 1]);
     }
 
     #[test]
     fn pairs_have_room_for_what_comes_and_what_goes() {
-        let (given, gotten) = ([3, 0, 7, 2], [3, 4, 0, 9]);
+        let (send_counts, recv_counts) = ([3, 0, 7, 2], [3, 4, 0, 9]);
         let list: Arc<[_]> = (0..4).map(|block| Some(Block(block))).collect();
         let (start, end) = (Arc::clone(&list), list);
         let order = BlockOrder::Own { start, end, room: [].into() };
@@ -220,13 +220,13 @@ mod tests {
         let extent = Extent::new(
             &lane(Payload::Pairs, order, 0, 1),
             Rank(0),
-            &per_block(given),
-            &per_block(gotten),
+            &per_block(send_counts),
+            &per_block(recv_counts),
         );
         assert_eq!(extent.len(), 3 + 4 + 7 + 9);
-        assert_eq!(extent.held(Run::new(1, 2), &given)[..], [3..3, 7..14]);
-        assert_eq!(extent.held(Run::new(1, 2), &gotten)[..], [3..7, 7..7]);
+        assert_eq!(extent.used_elements(Run::new(1, 2), &send_counts)[..], [3..3, 7..14]);
+        assert_eq!(extent.used_elements(Run::new(1, 2), &recv_counts)[..], [3..7, 7..7]);
         let passing = extent.for_passing(&[3, 4, 20, 9]);
-        assert_eq!(passing.held(Run::new(1, 2), &[0, 1, 20, 0])[..], [4..5, 9..29]);
+        assert_eq!(passing.used_elements(Run::new(1, 2), &[0, 1, 20, 0])[..], [4..5, 9..29]);
     }
 }

@@ -18,7 +18,7 @@ pub struct Listed {
 /// Plans that do not belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the plan of rank {rank} differs from the others in {what}")]
-pub struct Mixed {
+pub struct InconsistentPlans {
     /// The first rank whose plan does not fit the plans before it.
     pub rank: Rank,
     /// What differs.
@@ -29,33 +29,33 @@ impl Listed {
     /// The plans of ranks 0, 1, ... in order.
     ///
     /// # Errors
-    /// [`Mixed`] if they are not plans of one collective with equal lanes.
-    pub fn new(plans: Vec<Plan>) -> Result<Self, Mixed> {
+    /// [`InconsistentPlans`] if they are not plans of one collective with equal lanes.
+    pub fn new(plans: Vec<Plan>) -> Result<Self, InconsistentPlans> {
         let first = plans.first();
         for (index, plan) in plans.iter().enumerate() {
             let rank = Rank(index as u32);
-            let mixed = |what| Err(Mixed { rank, what });
+            let inconsistent = |what| Err(InconsistentPlans { rank, what });
             let first = first.unwrap_or(plan);
             if plan.rank != rank || plan.n_ranks as usize != plans.len() {
-                return mixed("the ranks they name");
+                return inconsistent("the ranks they name");
             }
             if (plan.collective, plan.root) != (first.collective, first.root) {
-                return mixed("collective or root");
+                return inconsistent("collective or root");
             }
             if plan.lanes.len() != first.lanes.len() {
-                return mixed("the number of lanes");
+                return inconsistent("the number of lanes");
             }
             for (a, b) in plan.lanes.iter().zip(&first.lanes) {
                 let header = |lane: &Lane| (lane.port, lane.part, lane.window, lane.steps.len());
                 if header(a) != header(b) {
-                    return mixed("port, part, window or number of steps of a lane");
+                    return inconsistent("port, part, window or number of steps of a lane");
                 }
                 let kinds = |space: &Space| (space.payload, space.n_positions);
                 let agree = kinds(&a.space) == kinds(&b.space)
                     // Blocks of pairs have different positions on different ranks.
                     && (a.space.payload == Payload::Pairs || a.space.equals_on(&b.space, rank));
                 if !agree {
-                    return mixed("the positions of a lane or the order of their blocks");
+                    return inconsistent("the positions of a lane or the order of their blocks");
                 }
             }
         }

@@ -31,7 +31,7 @@ pub enum BlockOrder {
     /// Block i in position i.
     Identity,
     /// The same permutation at the start and at the end, on all ranks.
-    Listed(Arc<Listing>),
+    Listed(Arc<BlockPermutation>),
     /// A position is a displacement ([`Payload::Pairs`]).
     Displaced(Arc<Displaced>),
     /// A position is a displacement along axes, and names two members of groups that have leaders
@@ -53,12 +53,12 @@ pub enum BlockOrder {
 
 /// A permutation of the blocks, with its inverse.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct BlockPermutation {
     block_at: Vec<Block>,
     position_of: Vec<Position>,
 }
 
-impl Listing {
+impl BlockPermutation {
     /// The order in which position i holds `block_at[i]`; `None` if `block_at` is not a permutation.
     pub fn new(block_at: Vec<Block>) -> Option<Self> {
         let nowhere = Position(u32::MAX);
@@ -67,7 +67,7 @@ impl Listing {
             let place = position_of.get_mut(block.index()).filter(|place| **place == nowhere)?;
             *place = Position(position as u32);
         }
-        Some(Listing { block_at, position_of })
+        Some(BlockPermutation { block_at, position_of })
     }
 }
 
@@ -254,7 +254,7 @@ impl Space {
 
     /// True if neighbouring positions are not adjacent in the user's buffer when each holds `part` of a block: the
     /// part is not the whole block, or the blocks have another order. The same on all ranks.
-    pub fn is_scattered(&self, part: Part) -> bool {
+    pub fn is_noncontiguous(&self, part: Part) -> bool {
         let is_block = matches!(self.payload, Payload::Blocks | Payload::Pairs);
         is_block && !(part.is_whole() && self.is_identity())
     }
@@ -262,8 +262,8 @@ impl Space {
     /// True if each position is a run of its own when messages are cut ([`segments`](crate::plan::segments)):
     /// neighbouring positions are apart in the user's buffer, and are sent from and received into it without a
     /// copy. Operands of a reduction are not received there anyway, and longer messages cost less.
-    pub fn travels_apart(&self, part: Part, collective: Collective) -> bool {
-        !collective.is_reduction() && self.is_scattered(part)
+    pub fn sends_by_position(&self, part: Part, collective: Collective) -> bool {
+        !collective.is_reduction() && self.is_noncontiguous(part)
     }
 
     /// Checks that the order fits the payload: pieces of a vector and tokens have the identity order, and the block

@@ -103,18 +103,18 @@ pub struct Split {
 #[error(
     "weights of parts are whole numbers from 1 to 65536, one for each, that differ: equal parts need none"
 )]
-pub struct NoWeights;
+pub struct InvalidWeights;
 
 impl Split {
     /// Parts of these weights.
     ///
     /// # Errors
-    /// [`NoWeights`] if a weight is 0 or too large, or if all are equal: equal parts are the default.
-    pub fn new(weights: &[u32]) -> Result<Self, NoWeights> {
+    /// [`InvalidWeights`] if a weight is 0 or too large, or if all are equal: equal parts are the default.
+    pub fn new(weights: &[u32]) -> Result<Self, InvalidWeights> {
         let are_valid = weights.iter().all(|weight| (1..=MOST_WEIGHT).contains(weight));
         let differ = weights.windows(2).any(|pair| pair[0] != pair[1]);
         if !are_valid || !differ {
-            return Err(NoWeights);
+            return Err(InvalidWeights);
         }
         let divisor = weights.iter().copied().fold(0, greatest_common_divisor);
         Ok(Split { weights: weights.iter().map(|weight| weight / divisor).collect() })
@@ -178,10 +178,10 @@ impl fmt::Display for Split {
 }
 
 impl FromStr for Split {
-    type Err = NoWeights;
+    type Err = InvalidWeights;
 
-    fn from_str(text: &str) -> Result<Self, NoWeights> {
-        let weights = text.split(',').map(|weight| weight.parse().map_err(|_| NoWeights));
+    fn from_str(text: &str) -> Result<Self, InvalidWeights> {
+        let weights = text.split(',').map(|weight| weight.parse().map_err(|_| InvalidWeights));
         Split::new(&weights.collect::<Result<Vec<_>, _>>()?)
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn weights_that_say_nothing_are_refused() {
         for text in ["", "1", "3,3", "1,0", "0,0,1", "1,65537", "1,-1", "1,,2", "2, 1", "a,b"] {
-            assert_eq!(text.parse::<Split>(), Err(NoWeights), "{text}");
+            assert_eq!(text.parse::<Split>(), Err(InvalidWeights), "{text}");
         }
         let split: Split = "4,2,6".parse().unwrap();
         assert_eq!((split.weights(), split.to_string()), (&[2, 1, 3][..], "2,1,3".to_owned()));

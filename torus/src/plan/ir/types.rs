@@ -121,7 +121,7 @@ impl Plan {
 
     /// The plan with all messages reversed: a gather becomes a scatter and a scatter a gather. `None` for other
     /// collectives.
-    pub fn turned_back(&self) -> Option<Plan> {
+    pub fn reversed(&self) -> Option<Plan> {
         let collective = match self.collective {
             Collective::Gather => Collective::Scatter,
             Collective::Scatter => Collective::Gather,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::defect::{Defect, Invalid};
+use super::defect::{Defect, LocatedDefect};
 use super::runs::{Run, n_positions};
 use super::split::Part;
 use super::types::{Lane, Plan, Step, Transfer};
@@ -17,8 +17,8 @@ impl Plan {
     ///
     /// # Errors
     /// All violations, in order of lanes and steps.
-    pub fn validate(&self) -> Result<(), Vec<Invalid>> {
-        let mut found = Rules { plan: self, found: Vec::new() };
+    pub fn validate(&self) -> Result<(), Vec<LocatedDefect>> {
+        let mut found = PlanValidator { plan: self, found: Vec::new() };
         found.check_header();
         for (index, lane) in self.lanes.iter().enumerate() {
             found.check_space(index, lane);
@@ -35,15 +35,15 @@ impl Plan {
     }
 }
 
-struct Rules<'a> {
+struct PlanValidator<'a> {
     plan: &'a Plan,
-    found: Vec<Invalid>,
+    found: Vec<LocatedDefect>,
 }
 
-impl Rules<'_> {
+impl PlanValidator<'_> {
     fn report(&mut self, lane: Option<usize>, step: Option<usize>, defect: Defect) {
         let (lane, step) = (lane.map(LaneId), step.map(StepId));
-        self.found.push(Invalid { lane, step, defect });
+        self.found.push(LocatedDefect { lane, step, defect });
     }
 
     fn check_header(&mut self) {

@@ -83,11 +83,13 @@ impl ProductStep<'_> {
     }
 
     /// All combinations of targets, by dimension, in the order in which a rank posts its messages.
-    pub fn choices(&self) -> Vec<Choice> {
-        let mut choices = vec![Choice::new()];
+    pub fn choices(&self) -> Vec<TargetChoice> {
+        let mut choices = vec![TargetChoice::new()];
         for line in &self.lines {
-            let with = |choice: &Choice, target| choice.iter().copied().chain([target]).collect();
-            let mut next: Vec<Choice> = choices.iter().map(|choice| with(choice, None)).collect();
+            let with =
+                |choice: &TargetChoice, target| choice.iter().copied().chain([target]).collect();
+            let mut next: Vec<TargetChoice> =
+                choices.iter().map(|choice| with(choice, None)).collect();
             for choice in &choices {
                 next.extend((0..line.positions.len()).map(|target| with(choice, Some(target))));
             }
@@ -100,7 +102,7 @@ impl ProductStep<'_> {
 }
 
 /// By dimension of a [`ProductStep`], the target of its line step; `None` for no move along it.
-pub type Choice = SmallVec<[Option<usize>; 2]>;
+pub type TargetChoice = SmallVec<[Option<usize>; 2]>;
 
 /// The messages that the coordinates of a line along a dimension send each other in a step.
 #[derive(Clone, Debug)]

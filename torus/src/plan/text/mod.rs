@@ -142,23 +142,23 @@ impl<'a> TextLines<'a> {
     fn of(keyword: &str, text: &'a str) -> Result<(Self, Collective), TextError> {
         let mut lines = TextLines::new(text);
         let name = lines.need(keyword)?;
-        let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
+        let collective = Collective::from_str(name).map_err(|error| lines.error(error))?;
         Ok((lines, collective))
     }
 
     /// An error on the line taken last, which says what was expected.
-    fn wrong(&self, expected: impl fmt::Display) -> TextError {
-        self.refused(format_args!("expected {expected}"))
+    fn expected(&self, expected: impl fmt::Display) -> TextError {
+        self.error(format_args!("expected {expected}"))
     }
 
     /// An error on the line taken last, with the reason.
-    fn refused(&self, problem: impl fmt::Display) -> TextError {
+    fn error(&self, problem: impl fmt::Display) -> TextError {
         let (line, text) = (self.line, self.text.trim().to_owned());
         TextError { line, text, problem: problem.to_string() }
     }
 
     fn number(&self, word: &str) -> Result<u32, TextError> {
-        word.trim().parse().map_err(|_| self.wrong("a number"))
+        word.trim().parse().map_err(|_| self.expected("a number"))
     }
 
     fn end(&mut self) -> Result<(), TextError> {

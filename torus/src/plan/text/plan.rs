@@ -9,7 +9,7 @@ use super::{TextError, TextLines, by_name};
 use crate::collectives::{Action, Payload};
 use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::ir::runs::Run;
-use crate::plan::ir::space::{BlockOrder, Listing, Space};
+use crate::plan::ir::space::{BlockOrder, BlockPermutation, Space};
 use crate::plan::ir::types::{Lane, Plan, Step, Transfer, Transfers};
 
 /// Prefix of the number of positions that hold none of a rank's blocks.
@@ -33,7 +33,7 @@ fn parse_runs(lines: &TextLines<'_>, text: &str) -> Result<Vec<Run>, TextError> 
         (start < end).then(|| Run::new(start, end - start))
     };
     text.split_whitespace()
-        .map(|word| run(word).ok_or_else(|| lines.wrong("runs such as 0..4 6..7, none empty")))
+        .map(|word| run(word).ok_or_else(|| lines.expected("runs such as 0..4 6..7, none empty")))
         .collect()
 }
 
@@ -72,12 +72,12 @@ fn parse_blocks(
         }
     }
     if runs.iter().map(|(_, len)| u64::from(*len)).sum::<u64>() != u64::from(count) {
-        return Err(lines.wrong(format_args!("{count} blocks, one for each position")));
+        return Err(lines.expected(format_args!("{count} blocks, one for each position")));
     }
     lines.listed += u64::from(count);
     if lines.listed > MOST_LISTED {
         return Err(
-            lines.wrong(format_args!("{MOST_LISTED} blocks at most in all lists of a plan"))
+            lines.expected(format_args!("{MOST_LISTED} blocks at most in all lists of a plan"))
         );
     }
     let block = |start: Option<u32>, at: u32| start.map(|start| Block(start + at));
@@ -145,7 +145,7 @@ impl FromStr for Plan {
         let (mut lines, collective) = TextLines::of("plan", text)?;
         let ranks = lines.need("rank")?;
         let (rank, n_ranks) =
-            ranks.split_once(" of ").ok_or_else(|| lines.wrong("`rank R of N`"))?;
+            ranks.split_once(" of ").ok_or_else(|| lines.expected("`rank R of N`"))?;
         let (rank, n_ranks) = (Rank(lines.number(rank)?), lines.number(n_ranks)?);
         let root = lines.need("root")?;
         let root = Rank(lines.number(root)?);
@@ -166,7 +166,7 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
     };
     let window = window.map(|window| {
         let window = NonZeroU32::new(lines.number(window)?);
-        window.ok_or_else(|| lines.wrong("a window of 1 or more"))
+        window.ok_or_else(|| lines.expected("a window of 1 or more"))
     });
     let window = window.transpose()?;
     let split = || {
@@ -175,19 +175,21 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
         let (positions, payload) = rest.split_once(" positions of ")?;
         Some((port, part, positions, payload))
     };
-    let (port, part, n_positions, payload) = split().ok_or_else(|| lines.wrong(form))?;
+    let (port, part, n_positions, payload) = split().ok_or_else(|| lines.expected(form))?;
     let port = parse_port(lines, port)?;
     let part = part.parse().map_err(|()| {
-        lines.wrong("a part such as `2 of 6`, or units of the data such as `1..4 of 6`, 1 or more")
+        lines.expected(
+            "a part such as `2 of 6`, or units of the data such as `1..4 of 6`, 1 or more",
+        )
     })?;
     let n_positions = lines.number(n_positions)?;
     let payload = by_name(&Payload::ALL, "what positions are", payload)
-        .map_err(|expected| lines.wrong(expected))?;
+        .map_err(|expected| lines.expected(expected))?;
     let order = if let Some(order) = lines.take("order") {
         let blocks = parse_blocks(lines, order, n_positions)?;
-        let listing = blocks.into_iter().collect::<Option<_>>().and_then(Listing::new);
-        let listing = listing.ok_or_else(|| lines.wrong("every block once"))?;
-        BlockOrder::Listed(Arc::new(listing))
+        let permutation = blocks.into_iter().collect::<Option<_>>().and_then(BlockPermutation::new);
+        let permutation = permutation.ok_or_else(|| lines.expected("every block once"))?;
+        BlockOrder::Listed(Arc::new(permutation))
     } else if let Some(start) = lines.take("start") {
         let start = parse_blocks(lines, start, n_positions)?.into();
         let end = lines.need("end")?;
@@ -200,8 +202,8 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
     let mut steps = Vec::new();
     while let Some(text) = lines.take("step") {
         let (action, own) = text.split_once(" own ").unwrap_or((text, "0"));
-        let action =
-            by_name(&Action::ALL, "an action", action).map_err(|expected| lines.wrong(expected))?;
+        let action = by_name(&Action::ALL, "an action", action)
+            .map_err(|expected| lines.expected(expected))?;
         let own_at = lines.number(own)?;
         let sends = parse_transfers(lines, "send to", port)?;
         let recvs = parse_transfers(lines, "recv from", port)?;
@@ -212,7 +214,7 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
 }
 
 fn parse_port(lines: &TextLines<'_>, text: &str) -> Result<PortId, TextError> {
-    text.parse().map(PortId).map_err(|_| lines.wrong("a port of at most 65535"))
+    text.parse().map(PortId).map_err(|_| lines.expected("a port of at most 65535"))
 }
 
 /// The transfers of a lane that is driven by port `own`.
@@ -224,7 +226,7 @@ fn parse_transfers(
     let mut transfers = Transfers::new();
     while let Some(text) = lines.take(keyword) {
         let form = "`RANK: RUNS` or `RANK by port P: RUNS`";
-        let (peer, runs) = text.split_once(':').ok_or_else(|| lines.wrong(form))?;
+        let (peer, runs) = text.split_once(':').ok_or_else(|| lines.expected(form))?;
         let (peer, port) = match peer.split_once(BY_PORT) {
             Some((peer, port)) => (peer, parse_port(lines, port)?),
             None => (peer, own),

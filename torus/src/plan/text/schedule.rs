@@ -100,21 +100,21 @@ impl FromStr for Schedule {
                         "{known} {EXCHANGE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES} {CYCLES}"
                     )
                 };
-                Some(form.map_err(|forms| lines.wrong(known(forms)))?)
+                Some(form.map_err(|forms| lines.expected(known(forms)))?)
             }
         };
         let shape = lines.need("shape")?;
-        let shape = Shape::from_str(shape).map_err(|error| lines.refused(error))?;
+        let shape = Shape::from_str(shape).map_err(|error| lines.error(error))?;
         let map = match lines.need("map")? {
             "row-major" => RankMap::RowMajor,
             "column-major" => RankMap::ColumnMajor,
             list => {
                 let nodes = list
                     .strip_prefix("nodes")
-                    .ok_or_else(|| lines.wrong("row-major, column-major or nodes N0 N1 ..."))?;
+                    .ok_or_else(|| lines.expected("row-major, column-major or nodes N0 N1 ..."))?;
                 let nodes = nodes.split_whitespace().map(|word| lines.number(word).map(Vertex));
                 let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-                RankMap::from_vertices(&shape, nodes).map_err(|error| lines.refused(error))?
+                RankMap::from_vertices(&shape, nodes).map_err(|error| lines.error(error))?
             }
         };
         let root = lines.need("root")?;
@@ -132,12 +132,12 @@ impl FromStr for Schedule {
         let ports = lines.need("ports")?;
         let ports = lines.number(ports)?;
         let split = match lines.take("split") {
-            Some(weights) => weights.parse::<Split>().map_err(|error| lines.refused(error))?,
+            Some(weights) => weights.parse::<Split>().map_err(|error| lines.error(error))?,
             None => Split::default(),
         };
         lines.end()?;
         let schedule = Schedule { collective, shape, map, root, ports, split, recipe };
-        schedule.validate().map_err(|error| lines.refused(error))?;
+        schedule.validate().map_err(|error| lines.error(error))?;
         Ok(schedule)
     }
 }
@@ -147,12 +147,12 @@ fn parse_parlinna(lines: &mut TextLines<'_>) -> Result<ExchangeRecipe, TextError
     let radix: u32 = lines.number(radix)?;
     let batch = parse_batch(lines)?;
     if radix < 2 {
-        return Err(lines.wrong("a radix of 2 or more"));
+        return Err(lines.expected("a radix of 2 or more"));
     }
     let staggered = match lines.need("messages")? {
         COALESCED => false,
         STAGGERED => true,
-        _ => return Err(lines.wrong(format_args!("{COALESCED} or {STAGGERED}"))),
+        _ => return Err(lines.expected(format_args!("{COALESCED} or {STAGGERED}"))),
     };
     let stages = ExchangeStages::InsideFirst { radix, staggered };
     Ok(ExchangeRecipe { groups: NodeGroups::WholeNode, stages, batch })
@@ -162,7 +162,7 @@ fn parse_batch(lines: &mut TextLines<'_>) -> Result<Option<u32>, TextError> {
     match lines.need("batch")? {
         ALL => Ok(None),
         batch => match lines.number(batch)? {
-            0 => Err(lines.wrong("batches of 1 or more")),
+            0 => Err(lines.expected("batches of 1 or more")),
             batch => Ok(Some(batch)),
         },
     }
@@ -171,15 +171,16 @@ fn parse_batch(lines: &mut TextLines<'_>) -> Result<Option<u32>, TextError> {
 fn parse_walk(lines: &mut TextLines<'_>, form: WalkForm) -> Result<WalkRecipe, TextError> {
     let patterns = lines.need("patterns")?;
     let patterns = patterns.split_whitespace().map(PatternKind::from_str);
-    let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.refused(error))?;
+    let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.error(error))?;
     let order = lines.need("order")?;
     let order = by_name(&StepOrder::ALL, "an order of steps", order)
-        .map_err(|expected| lines.wrong(expected))?;
+        .map_err(|expected| lines.expected(expected))?;
     let interleave = lines.need("interleave")?;
-    let interleave = Interleave::from_name(interleave).map_err(|expected| lines.wrong(expected))?;
+    let interleave =
+        Interleave::from_name(interleave).map_err(|expected| lines.expected(expected))?;
     let positions = lines.need("positions")?;
     let positions = by_name(&Placement::ALL, "an order of positions", positions)
-        .map_err(|expected| lines.wrong(expected))?;
+        .map_err(|expected| lines.expected(expected))?;
     Ok(WalkRecipe { form, patterns, order, interleave, positions })
 }
 
@@ -188,12 +189,16 @@ fn parse_exchange(lines: &mut TextLines<'_>) -> Result<ExchangeRecipe, TextError
         Some((OF, NODE)) => NodeGroups::WholeNode,
         Some((OF, size)) => NodeGroups::OfSize(lines.number(size)?),
         Some((LED, leaders)) => NodeGroups::WithLeaders(lines.number(leaders)?),
-        _ => return Err(lines.wrong(format_args!("`{OF} SIZE`, `{OF} {NODE}` or `{LED} LEADERS`"))),
+        _ => {
+            return Err(
+                lines.expected(format_args!("`{OF} SIZE`, `{OF} {NODE}` or `{LED} LEADERS`"))
+            );
+        }
     };
     let name = lines.need("stages")?;
     let (_, stages) = STAGES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
         let known = STAGES.map(|(name, _)| name).join(" ");
-        lines.wrong(format_args!("the stages of an exchange: one of {known}"))
+        lines.expected(format_args!("the stages of an exchange: one of {known}"))
     })?;
     let batch = parse_batch(lines)?;
     Ok(ExchangeRecipe { groups, stages: *stages, batch })

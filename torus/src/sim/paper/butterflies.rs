@@ -1,6 +1,6 @@
 //! Steps in which all ranks exchange with peers.
 
-use super::code::{Code, PaperStep, puts_of_blocks};
+use super::software::{PaperSoftware, PaperStep, puts_of_blocks};
 use crate::sim::machine::Machine;
 use crate::sim::script::Script;
 
@@ -9,7 +9,7 @@ pub const EAGER_BYTES: f64 = 1024.0;
 /// Speed of a rank's message to itself, as a part of the speed of an interface.
 const TO_ITSELF: f64 = 0.25;
 
-impl Code<'_> {
+impl PaperSoftware<'_> {
     /// Exchanges whole vectors: each step has the whole of a port's part. One port has no critical section.
     pub fn latency(&self) -> Script {
         let lane = |steps: &[PaperStep]| {

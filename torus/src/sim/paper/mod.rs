@@ -6,13 +6,13 @@
 //! of a rank go through one critical section.
 
 mod butterflies;
-mod code;
 mod rings;
+mod software;
 mod trees;
 
-use self::code::Code;
+use self::software::PaperSoftware;
 use super::machine::Machine;
-use super::score::Score;
+use super::routed::RoutedPlan;
 use super::script::{NotModelled, Script};
 use crate::collectives::{Collective, WalkForm};
 use crate::plan::{Flow, Interleave, Placement, Recipe, Schedule};
@@ -34,7 +34,7 @@ pub(super) fn script(
     call: PaperCall,
     schedule: &Schedule,
     flow: &dyn Flow,
-    score: &Score,
+    routed: &RoutedPlan,
     machine: &Machine,
     n: f64,
 ) -> Result<Script, NotModelled> {
@@ -48,40 +48,40 @@ pub(super) fn script(
     let (Recipe::Walk(recipe), true) = (&schedule.recipe, schedule.split.is_equal()) else {
         return Err(NotModelled::Schedule);
     };
-    let code = Code {
+    let software = PaperSoftware {
         machine,
         flow,
-        score,
+        routed,
         n,
         segment: call.segment_bytes as f64,
-        ports: score.n_ports(),
+        ports: routed.n_ports(),
     };
     let (collective, positions) = (schedule.collective, recipe.positions);
     Ok(match (recipe.interleave, collective, recipe.form, positions) {
         (Sequential, Allreduce, TwoPhase, _) | (Sequential, Allgather, Butterfly, _) => {
-            code.bucket()
+            software.bucket()
         }
         // Vectors and padding fill the preallocated memory.
         (Sequential, ReduceScatter, Butterfly, _) if 3.0 * n >= PREALLOCATED => {
             return Err(NotModelled::Memory);
         }
-        (Sequential, ReduceScatter, Butterfly, _) => code.bucket(),
-        (_, Allreduce, Latency, _) => code.latency(),
+        (Sequential, ReduceScatter, Butterfly, _) => software.bucket(),
+        (_, Allreduce, Latency, _) => software.latency(),
         (_, Allreduce, TwoPhase, _) => {
             let dims = schedule.shape.active_dims().len() as u32;
-            code.two_phase(score.n_ports() > dims)
+            software.two_phase(routed.n_ports() > dims)
         }
-        (_, Allgather, Butterfly, Path) => code.allgather(),
-        (_, Allgather, Butterfly, Rank) => code.allgather_blocks(),
-        (_, Allgather, Butterfly, Resend) => code.allgather_send(),
-        (_, ReduceScatter, Butterfly, Path) => code.reduce_scatter(),
-        (_, Alltoall, Butterfly, _) if code.ports == 1 => code.alltoall(),
-        (_, Bcast, Tree, _) => code.bcast(call.via_temporary),
-        (_, Bcast, TwoPhase, _) => code.scatter_allgather(),
-        (_, Gather, Tree, _) => code.gather(),
-        (_, Scatter, Tree, _) => code.scatter(),
-        (_, Reduce, Tree, _) => code.reduce(),
-        (_, Reduce, TwoPhase, _) => code.reduce_scatter_gather(),
+        (_, Allgather, Butterfly, Path) => software.allgather(),
+        (_, Allgather, Butterfly, Rank) => software.allgather_blocks(),
+        (_, Allgather, Butterfly, Resend) => software.allgather_send(),
+        (_, ReduceScatter, Butterfly, Path) => software.reduce_scatter(),
+        (_, Alltoall, Butterfly, _) if software.ports == 1 => software.alltoall(),
+        (_, Bcast, Tree, _) => software.bcast(call.via_temporary),
+        (_, Bcast, TwoPhase, _) => software.scatter_allgather(),
+        (_, Gather, Tree, _) => software.gather(),
+        (_, Scatter, Tree, _) => software.scatter(),
+        (_, Reduce, Tree, _) => software.reduce(),
+        (_, Reduce, TwoPhase, _) => software.reduce_scatter_gather(),
         _ => return Err(NotModelled::Schedule),
     })
 }

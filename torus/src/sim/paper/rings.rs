@@ -1,17 +1,17 @@
 //! Rings (bucket): dimension after dimension, with a parallel region for each dimension and phase.
 
-use super::code::Code;
+use super::software::PaperSoftware;
 use crate::names::{LaneId, StepId};
 use crate::plan::StepView;
-use crate::sim::outcome::Part;
+use crate::sim::outcome::TimeCategory;
 use crate::sim::script::{Op, Script, Threads};
 
-impl Code<'_> {
+impl PaperSoftware<'_> {
     pub fn bucket(&self) -> Script {
         let reduces = self.steps(0).iter().any(|step| step.reduces);
         let copied = if reduces { self.n } else { self.n / self.ranks() };
         let mut script = self.of_lanes(self.enter() + self.exchange_all(), 0.0, |_| Vec::new());
-        script.setup.push((Part::Copy, copied / self.machine.copy));
+        script.setup.push((TimeCategory::Copy, copied / self.machine.copy));
         for (lane, ops) in LaneId::first(script.lanes.len()).zip(&mut script.lanes) {
             let mut last = None;
             for step in self.steps(lane.index()) {
@@ -21,7 +21,7 @@ impl Code<'_> {
                 };
                 if last != Some((dim, step.reduces)) {
                     last = Some((dim, step.reduces));
-                    let fork = Op::Spend { ns: self.fork(), part: Part::Threads };
+                    let fork = Op::Spend { ns: self.fork(), category: TimeCategory::Threads };
                     ops.extend([Op::Join, fork, self.heap(2.0)]);
                 }
                 ops.extend([self.ready(&step), self.put(&step), self.receive(&step)]);

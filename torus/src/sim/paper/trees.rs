@@ -2,14 +2,14 @@
 //! simulation continues with its receiver.
 
 use super::butterflies::EAGER_BYTES;
-use super::code::{Code, PaperStep, puts_of_blocks};
-use crate::sim::outcome::Part;
+use super::software::{PaperSoftware, PaperStep, puts_of_blocks};
+use crate::sim::outcome::TimeCategory;
 use crate::sim::script::{Op, Script, Threads};
 
 /// The most parts of a bcast's segments that are followed one by one.
 const MOST_PARTS: u64 = 40;
 
-impl Code<'_> {
+impl PaperSoftware<'_> {
     /// Segment after segment: the root sends a segment to all its children and waits until it has left. The last
     /// segment is followed down the tree.
     pub fn bcast(&self, via_temporary: bool) -> Script {
@@ -38,7 +38,7 @@ impl Code<'_> {
         };
         let mut script = self.of_lanes(self.enter() + exchange, self.fork_if_several(), lane);
         if via_temporary {
-            script.setup.push((Part::Copy, self.n / self.machine.copy));
+            script.setup.push((TimeCategory::Copy, self.n / self.machine.copy));
         }
         script
     }
@@ -56,10 +56,10 @@ impl Code<'_> {
                 let blocks = (step.bytes / block).round().max(1.0);
                 let mut put =
                     self.put_part([0.0, 1.0], step.at, puts_of_blocks(blocks, step.bytes));
-                if let (Op::Put { abreast, .. }, true) = (&mut put, step.at > 0) {
+                if let (Op::Put { n_sharing, .. }, true) = (&mut put, step.at > 0) {
                     // The subtree that was served first is already in the allgather: its messages share the
                     // receivers' interfaces.
-                    *abreast = 2.0;
+                    *n_sharing = 2.0;
                 }
                 ops.extend([put, self.receive(step)]);
             }
@@ -98,7 +98,7 @@ impl Code<'_> {
     /// One thread serves port after port (the code's loop has no parallel pragma), and the compiler's
     /// threads combine.
     pub fn reduce(&self) -> Script {
-        let one = Code { ports: 1, ..*self };
+        let one = PaperSoftware { ports: 1, ..*self };
         let lane = |lane: usize| {
             let mut ops = vec![one.heap(3.0)];
             let steps = self.steps(lane);
@@ -123,8 +123,8 @@ impl Code<'_> {
             ops.extend(steps.last().map(|step| self.sent(step)));
             ops
         };
-        let lanes = (0..self.score.facts().len()).map(lane).collect();
-        let setup = vec![(Part::Setup, self.enter())];
+        let lanes = (0..self.routed.facts().len()).map(lane).collect();
+        let setup = vec![(TimeCategory::Setup, self.enter())];
         Script { setup, lanes, threads: Threads::One, ..Script::default() }
     }
 

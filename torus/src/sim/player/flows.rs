@@ -12,20 +12,20 @@ impl Player<'_> {
         step: u32,
         number: u32,
         [from, to]: [f32; 2],
-        (puts, gap_ns, abreast): (f64, f64, f64),
+        (puts, gap_ns, n_sharing): (f64, f64, f64),
     ) {
         let state = &self.steps[lane as usize][step as usize];
         let transit =
-            &self.score.lanes[lane as usize].steps[step as usize].messages[number as usize];
+            &self.routed.lanes[lane as usize].steps[step as usize].messages[number as usize];
         // If the gaps take longer than the bytes, the message counts as many bytes as take that long.
-        let alone = self.speeds.alone(transit.stays());
+        let uncontended = self.speeds.uncontended(transit.is_intra_node());
         let part = f64::from(to - from).max(f64::MIN_POSITIVE);
-        let bytes = transit.share * self.n * abreast;
-        let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
+        let bytes = transit.share * self.n * n_sharing;
+        let bytes = bytes.max((puts - 1.0) * gap_ns * uncontended / part + bytes / puts);
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);
-        let port = u32::from(self.score.via(agent, transit.port).0);
-        let queue = (agent * self.score.n_ports + port) as usize;
+        let port = u32::from(self.routed.via(agent, transit.port).0);
+        let queue = (agent * self.routed.n_ports + port) as usize;
         self.queues[queue].push_back(InFlight {
             lane,
             step,
@@ -45,7 +45,7 @@ impl Player<'_> {
     }
 
     /// Computes the rates of all flows, and when the first flow reaches its mark.
-    pub fn share(&mut self) {
+    pub fn update_rates(&mut self) {
         self.is_stale = false;
         // Flows have progressed at their rates up to now.
         let ns = self.since - self.rated;
@@ -54,10 +54,10 @@ impl Player<'_> {
             flow.done += flow.rate * ns;
         }
         self.rated = self.since;
-        let (queues, active, score) = (&self.queues, &self.active, self.score);
+        let (queues, active, routed) = (&self.queues, &self.active, self.routed);
         let path = |at: usize| {
             let flow = &queues[active[at] as usize][0];
-            message(score, flow).path_in(score)
+            message(routed, flow).path_in(routed)
         };
         let mut rates = std::mem::take(&mut self.shared);
         rates.clear();
@@ -65,7 +65,7 @@ impl Player<'_> {
         let speeds = self.speeds;
         let most = |at: usize| {
             let flow = &queues[active[at] as usize][0];
-            speeds.most(message(score, flow).stays())
+            speeds.max_rate(message(routed, flow).is_intra_node())
         };
         self.rates.rates(most, path, &mut rates);
         let mut next = f64::INFINITY;
@@ -122,14 +122,14 @@ impl Player<'_> {
             .map(|&queue| time_to_mark(&self.queues[queue as usize][0], &self.steps, ns));
         self.next_mark = now + next.fold(f64::INFINITY, f64::min);
         if self.is_stale {
-            self.share();
+            self.update_rates();
         }
     }
 
     /// Ends a flow, and lets the interface continue with its next message.
     pub fn end_flow(&mut self, queue: usize, now: f64) {
         let ended = self.queues[queue].pop_front().expect("a flow has ended");
-        for &(resource, _) in message(self.score, &ended).path_in(self.score) {
+        for &(resource, _) in message(self.routed, &ended).path_in(self.routed) {
             let users = &mut self.users[resource as usize];
             *users -= 1;
             self.is_stale |= *users > 0;
@@ -137,7 +137,7 @@ impl Player<'_> {
         if let Some(spans) = &mut self.spans {
             let state = &self.steps[ended.lane as usize][ended.step as usize];
             let start_ns = state.began[ended.message as usize];
-            let rank = message(self.score, &ended).from;
+            let rank = message(self.routed, &ended).from;
             let (lane, step) = (ended.lane, Some(ended.step));
             let kind = SpanKind::Sends { message: ended.message };
             spans.push(Span { rank, lane, step, kind, start_ns, end_ns: now });
@@ -147,8 +147,8 @@ impl Player<'_> {
 
     pub fn begin_flow(&mut self, queue: usize, now: f64) {
         let Some(flow) = self.queues[queue].front_mut() else { return };
-        let transit = message(self.score, flow);
-        let path = transit.path_in(self.score);
+        let transit = message(self.routed, flow);
+        let path = transit.path_in(self.routed);
         let mut is_alone = true;
         for &(resource, _) in path {
             let users = &mut self.users[resource as usize];
@@ -157,7 +157,8 @@ impl Player<'_> {
         }
         if is_alone {
             // The flow changes no other flow's rate. Its progress counts from the time of the others' rates.
-            flow.rate = self.rates.alone(path).min(self.speeds.most(transit.stays()));
+            flow.rate =
+                self.rates.uncontended(path).min(self.speeds.max_rate(transit.is_intra_node()));
             let ns = now - self.rated;
             flow.done -= flow.rate * ns;
             self.next_mark = self.next_mark.min(now + time_to_mark(flow, &self.steps, ns));
@@ -169,7 +170,7 @@ impl Player<'_> {
         *began = began.min(now);
         // Another port may wait for the turn of this port.
         if self.takes_turns() {
-            (0..self.threads.len() as u32).for_each(|id| self.retry(id, step, now));
+            (0..self.threads.len() as u32).for_each(|id| self.wake_if_ready(id, step, now));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Plays scripts on a score, event by event.
+//! Plays scripts on a routed plan, event by event.
 
 mod flows;
 mod ops;
@@ -10,23 +10,29 @@ use std::cmp::Reverse;
 
 use self::state::{Blocked, EPSILON, Player};
 use super::outcome::Outcome;
-use super::score::Score;
+use super::routed::RoutedPlan;
 use super::script::Script;
 use super::speeds::Speeds;
 
-/// Performs a script on all agents of a score, `n` bytes in all.
+/// Performs a script on all agents of a routed plan, `n` bytes in all.
 ///
 /// # Panics
 /// If the script does not end because it waits for a message that no rank sends.
-pub fn play(score: &Score, script: &Script, speeds: &Speeds, n: f64, with_spans: bool) -> Outcome {
-    Player::new(score, script, speeds, n, with_spans).run()
+pub fn play(
+    routed: &RoutedPlan,
+    script: &Script,
+    speeds: &Speeds,
+    n: f64,
+    with_spans: bool,
+) -> Outcome {
+    Player::new(routed, script, speeds, n, with_spans).run()
 }
 impl Player<'_> {
     fn run(mut self) -> Outcome {
         loop {
             let thread = self.due.peek().map_or(f64::INFINITY, |Reverse((time, _))| time.0);
             if self.is_stale && thread > self.since + EPSILON {
-                self.share();
+                self.update_rates();
             }
             let now = thread.min(self.next_mark);
             if now == f64::INFINITY && !self.is_stale {
@@ -47,9 +53,9 @@ impl Player<'_> {
             "a script waits for what nobody sends: {:?}",
             self.threads.iter().find(|thread| thread.blocked != Blocked::Done)
         );
-        let (ns, parts) = last.map_or_else(Default::default, |last| {
-            (self.threads[last].at, self.threads[last].parts)
+        let (ns, breakdown) = last.map_or_else(Default::default, |last| {
+            (self.threads[last].at, self.threads[last].breakdown)
         });
-        Outcome { ns, parts, spans: self.spans.unwrap_or_default() }
+        Outcome { ns, breakdown, spans: self.spans.unwrap_or_default() }
     }
 }

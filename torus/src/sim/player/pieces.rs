@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::state::{Blocked, Passing, Player, Time};
-use crate::sim::score::StepScore;
+use super::state::{Blocked, Forwarding, Player, Time};
+use crate::sim::routed::RoutedStep;
 use crate::sim::script::Op;
 
 /// The next action of a thread that has pieces to forward.
@@ -17,7 +17,7 @@ pub enum Next {
 }
 
 /// The number of messages that a rank sends, or receives, in a step.
-fn n_messages(step: &StepScore, agent: u32, is_sent: bool) -> usize {
+fn n_messages(step: &RoutedStep, agent: u32, is_sent: bool) -> usize {
     if is_sent { step.sent(agent).len() } else { step.received(agent).len() }
 }
 
@@ -25,9 +25,9 @@ impl Player<'_> {
     /// Returns the next operation of the pieces that pass through.
     pub fn next_of(&mut self, id: u32, number: usize, now: f64) -> Next {
         let pieces = &self.script.pieces[number];
-        let n_lanes = self.score.lanes.len() as u32;
+        let n_lanes = self.routed.lanes.len() as u32;
         let (agent, lane) = (id / n_lanes, (id % n_lanes) as usize);
-        let steps = &self.score.lanes[lane].steps;
+        let steps = &self.routed.lanes[lane].steps;
         let of = |op: &Op| match *op {
             Op::Put { step, .. } => (step, true),
             Op::Handle { step, is_sent, .. } => (step, is_sent),
@@ -35,17 +35,17 @@ impl Player<'_> {
             _ => unreachable!("pieces are put, received, combined and copied"),
         };
         self.threads[id as usize].blocked = Blocked::No;
-        let known = self.threads[id as usize].passing.take();
-        let mut passing =
-            known.unwrap_or_else(|| Passing { next: vec![0; pieces.len()], at: None });
-        if let Some(at) = passing.at {
-            let op = pieces[at][passing.next[at] as usize];
-            self.threads[id as usize].passing = Some(passing);
+        let known = self.threads[id as usize].forwarding.take();
+        let mut forwarding =
+            known.unwrap_or_else(|| Forwarding { next: vec![0; pieces.len()], at: None });
+        if let Some(at) = forwarding.at {
+            let op = pieces[at][forwarding.next[at] as usize];
+            self.threads[id as usize].forwarding = Some(forwarding);
             return Next::Op(op);
         }
         let mut best: Option<((bool, usize, usize), Op)> = None;
         let (mut earliest, mut is_done) = (f64::INFINITY, true);
-        for (piece, (ops, next)) in pieces.iter().zip(&mut passing.next).enumerate() {
+        for (piece, (ops, next)) in pieces.iter().zip(&mut forwarding.next).enumerate() {
             // A rank skips operations for which it has no messages.
             let has_none = |op: &&Op| {
                 let (step, is_sent) = of(op);
@@ -73,10 +73,10 @@ impl Player<'_> {
             return Next::Nothing;
         }
         let found = best.map(|((_, _, piece), op)| {
-            passing.at = Some(piece);
+            forwarding.at = Some(piece);
             op
         });
-        self.threads[id as usize].passing = Some(passing);
+        self.threads[id as usize].forwarding = Some(forwarding);
         match found {
             Some(op) => Next::Op(op),
             None => {

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::sim::outcome::{Parts, Span, SpanKind};
+use crate::sim::outcome::{Span, SpanKind, TimeBreakdown};
 use crate::sim::rates::MaxMin;
-use crate::sim::score::{ResourceId, Score, StepScore, Transit};
+use crate::sim::routed::{ResourceId, RoutedPlan, RoutedStep, Transit};
 use crate::sim::script::{Op, Script, Threads};
 use crate::sim::speeds::Speeds;
 
@@ -93,14 +93,14 @@ pub struct Thread {
     /// Whether the processor has posted the first message of a put.
     pub has_posted: bool,
     pub blocked: Blocked,
-    pub parts: Parts,
+    pub breakdown: TimeBreakdown,
     /// The pieces that pass through, if the thread is at them.
-    pub passing: Option<Passing>,
+    pub forwarding: Option<Forwarding>,
 }
 
 /// Pieces that pass through a rank.
 #[derive(Clone, Debug)]
-pub struct Passing {
+pub struct Forwarding {
     /// By piece, the index of its next operation.
     pub next: Vec<u32>,
     /// The piece whose operation has begun.
@@ -127,7 +127,7 @@ impl Ord for Time {
 
 /// The state of a simulation.
 pub struct Player<'a> {
-    pub score: &'a Score,
+    pub routed: &'a RoutedPlan,
     pub script: &'a Script,
     pub speeds: &'a Speeds,
     pub n: f64,
@@ -163,29 +163,30 @@ pub struct Player<'a> {
 
 impl<'a> Player<'a> {
     pub fn new(
-        score: &'a Score,
+        routed: &'a RoutedPlan,
         script: &'a Script,
         speeds: &'a Speeds,
         n: f64,
         with_spans: bool,
     ) -> Self {
-        let n_lanes = score.lanes.len();
-        let agents = score.n_agents as usize;
-        let mut capacity = vec![speeds.link; score.n_resources];
-        capacity[score.first_in..].fill(speeds.interface);
-        capacity[score.first_memory..score.first_out].fill(speeds.copy_all);
-        score.slow.iter().for_each(|&(resource, speed)| capacity[resource as usize] *= speed);
-        let mut parts = Parts::default();
-        script.setup.iter().for_each(|&(part, ns)| parts.add(part, ns));
-        let start = parts.total();
-        let (blocked, passing) = (Blocked::No, None);
-        let thread = Thread { at: start, next: 0, has_posted: false, blocked, parts, passing };
+        let n_lanes = routed.lanes.len();
+        let agents = routed.n_agents as usize;
+        let mut capacity = vec![speeds.link; routed.n_resources];
+        capacity[routed.first_in..].fill(speeds.interface);
+        capacity[routed.first_memory..routed.first_out].fill(speeds.copy_all);
+        routed.slow.iter().for_each(|&(resource, speed)| capacity[resource as usize] *= speed);
+        let mut breakdown = TimeBreakdown::default();
+        script.setup.iter().for_each(|&(category, ns)| breakdown.add(category, ns));
+        let start = breakdown.total();
+        let (blocked, forwarding) = (Blocked::No, None);
+        let thread =
+            Thread { at: start, next: 0, has_posted: false, blocked, breakdown, forwarding };
         let lock = |op: &Op| match op {
             Op::Serial { lock, .. } => lock + 1,
             _ => 0,
         };
         let n_locks = script.lanes.iter().flatten().map(lock).max().unwrap_or(0);
-        let steps = score.lanes.iter().zip(&script.lanes).map(|(lane, ops)| {
+        let steps = routed.lanes.iter().zip(&script.lanes).map(|(lane, ops)| {
             let mut states: Vec<StepState> =
                 lane.steps.iter().map(|_| StepState::default()).collect();
             let pieces = ops.iter().filter_map(|op| match *op {
@@ -216,17 +217,17 @@ impl<'a> Player<'a> {
         let apart = if script.threads == Threads::One { n_lanes.max(1) } else { 1 };
         let first = (0..agents * n_lanes).step_by(apart);
         Player {
-            score,
+            routed,
             script,
             speeds,
             n,
             steps: steps.collect(),
             due: first.map(|id| Reverse((Time(start), id as u32))).collect(),
             threads: vec![thread; agents * n_lanes],
-            queues: vec![VecDeque::new(); agents * score.n_ports as usize],
+            queues: vec![VecDeque::new(); agents * routed.n_ports as usize],
             active: Vec::new(),
             rates: MaxMin::new(capacity),
-            users: vec![0; score.n_resources],
+            users: vec![0; routed.n_resources],
             shared: Vec::new(),
             since: start,
             rated: start,
@@ -245,10 +246,10 @@ impl<'a> Player<'a> {
     }
 
     /// The rank of a thread, and a step of its lane: the messages and their state.
-    pub fn of_lane(&self, id: u32, step: u32) -> (u32, &'a StepScore, &StepState) {
-        let n_lanes = self.score.lanes.len() as u32;
+    pub fn of_lane(&self, id: u32, step: u32) -> (u32, &'a RoutedStep, &StepState) {
+        let n_lanes = self.routed.lanes.len() as u32;
         let (agent, lane) = (id / n_lanes, (id % n_lanes) as usize);
-        (agent, &self.score.lanes[lane].steps[step as usize], &self.steps[lane][step as usize])
+        (agent, &self.routed.lanes[lane].steps[step as usize], &self.steps[lane][step as usize])
     }
 }
 
@@ -257,23 +258,23 @@ fn setup_spans(script: &Script, n_threads: usize, n_lanes: usize) -> Vec<Span> {
     let of_thread = |id: usize| {
         let (rank, lane) = ((id / n_lanes) as u32, (id % n_lanes) as u32);
         let spent = script.setup.iter().filter(|(_, ns)| *ns > 0.0);
-        spent.scan(0.0, move |at, &(part, ns)| {
+        spent.scan(0.0, move |at, &(category, ns)| {
             let (start_ns, end_ns) = (*at, *at + ns);
             *at = end_ns;
-            Some(Span { rank, lane, step: None, kind: SpanKind::Busy(part), start_ns, end_ns })
+            Some(Span { rank, lane, step: None, kind: SpanKind::Busy(category), start_ns, end_ns })
         })
     };
     (0..n_threads).flat_map(of_thread).collect()
 }
 
 impl Transit {
-    pub fn path_in<'s>(&self, score: &'s Score) -> &'s [(ResourceId, f32)] {
-        &score.paths[self.path.start as usize..self.path.end as usize]
+    pub fn path_in<'s>(&self, routed: &'s RoutedPlan) -> &'s [(ResourceId, f32)] {
+        &routed.paths[self.path.start as usize..self.path.end as usize]
     }
 }
 
-pub fn message<'s>(score: &'s Score, flow: &InFlight) -> &'s Transit {
-    &score.lanes[flow.lane as usize].steps[flow.step as usize].messages[flow.message as usize]
+pub fn message<'s>(routed: &'s RoutedPlan, flow: &InFlight) -> &'s Transit {
+    &routed.lanes[flow.lane as usize].steps[flow.step as usize].messages[flow.message as usize]
 }
 
 /// Time of a flow to its next mark, or to its end, at its rate, with which it has progressed for `ns`.

@@ -24,7 +24,7 @@ pub struct Branch {
     pub in_step: u32,
     pub in_all: u32,
     /// Whether no message of the step leaves its node.
-    pub stays: bool,
+    pub is_intra_node: bool,
 }
 
 /// The most ranks, times ports, for which the trees of an allreduce are followed.
@@ -190,7 +190,7 @@ impl<'a> Loads<'a> {
         });
         let [in_step, in_all] =
             [in_step as f32, in_all].map(|load| (load / own as f32 * SHARES).round() as u32);
-        Branch { below: 0, step, port, hops, in_step, in_all, stays: false }
+        Branch { below: 0, step, port, hops, in_step, in_all, is_intra_node: false }
     }
 
     fn end_step(&mut self) {
@@ -201,7 +201,7 @@ impl<'a> Loads<'a> {
 }
 
 /// The state of a lane while its steps are read.
-struct Reading {
+struct TreeBuilder {
     edges: [Vec<Edge>; 2],
     /// By rank, 1 + the step of the last message to it, and 1 + the step of its message towards the root.
     received: Vec<u32>,
@@ -232,44 +232,46 @@ impl TreesOfLanes {
             return None;
         }
         let messages = Messages::of(flow, network, place);
-        let new = || Reading {
+        let new = || TreeBuilder {
             edges: [Vec::new(), Vec::new()],
             received: vec![0; n_ranks],
             sent: vec![0; n_ranks],
             root: None,
         };
-        let mut lanes: Vec<Reading> = headers.iter().map(|_| new()).collect();
+        let mut lanes: Vec<TreeBuilder> = headers.iter().map(|_| new()).collect();
         let mut loads = Loads::new(&messages);
         let n_steps = headers.iter().map(|header| header.n_steps).max().unwrap_or(0);
         for step in 0..n_steps {
             for (lane, steps) in messages.lanes.iter().enumerate() {
                 steps.get(step).into_iter().for_each(|of_step| loads.count(lane, of_step));
             }
-            for (lane, (steps, reading)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
+            for (lane, (steps, builder)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
                 let Some(of_step) = steps.get(step) else { continue };
-                let first = [reading.edges[0].len(), reading.edges[1].len()];
-                let mut stays = true;
+                let first = [builder.edges[0].len(), builder.edges[1].len()];
+                let mut is_intra_node = true;
                 for &message in &of_step.messages {
                     let branch = loads.branch((lane, step as u32), message);
                     let (from, to, _) = message;
-                    stays &= branch.hops == [0, 0];
-                    if !reading.message((from, to), of_step.action, branch) {
+                    is_intra_node &= branch.hops == [0, 0];
+                    if !builder.message((from, to), of_step.action, branch) {
                         return None;
                     }
                 }
-                for (edges, first) in reading.edges.iter_mut().zip(first) {
-                    edges[first..].iter_mut().for_each(|edge| edge.branch.stays = stays);
+                for (edges, first) in builder.edges.iter_mut().zip(first) {
+                    edges[first..]
+                        .iter_mut()
+                        .for_each(|edge| edge.branch.is_intra_node = is_intra_node);
                 }
             }
             loads.end_step();
         }
         let busiest = loads.n_all.iter().copied().max().unwrap_or(0);
-        let lanes = lanes.into_iter().map(Reading::trees).collect::<Option<_>>()?;
+        let lanes = lanes.into_iter().map(TreeBuilder::trees).collect::<Option<_>>()?;
         Some(TreesOfLanes { lanes, busiest })
     }
 }
 
-impl Reading {
+impl TreeBuilder {
     /// Records a message; false if it does not belong to a tree.
     fn message(&mut self, (from, to): (Rank, Rank), action: Action, branch: Branch) -> bool {
         let now = branch.step + 1;
@@ -338,7 +340,7 @@ fn subtrees(n_ranks: usize, edges: impl Iterator<Item = Edge>, is_up: bool) -> O
     let mut root = None;
     let mut n_edges = 0;
     for Edge { near, far, branch } in edges {
-        let above = is_up.then_some((branch.step == 0, branch.hops, branch.stays));
+        let above = is_up.then_some((branch.step == 0, branch.hops, branch.is_intra_node));
         let below = number(std::mem::take(&mut branches[far.index()]), above);
         branches[near.index()].push(Branch { below, ..branch });
         root = Some(near);

@@ -7,80 +7,83 @@ use crate::collectives::Action;
 use crate::names::LaneId;
 use crate::plan::{DependsOn, Flow};
 use crate::sim::engine::{Costs, OfCall, setup};
-use crate::sim::outcome::{Outcome, Part, Parts, Span, SpanKind};
-use crate::sim::score::{Score, StepFacts};
+use crate::sim::outcome::{Outcome, Span, SpanKind, TimeBreakdown, TimeCategory};
+use crate::sim::routed::{RoutedPlan, StepFacts};
 use crate::sim::speeds::Speeds;
 use crate::sim::work::StepWork;
 
-/// What the slowest path through a tree spends time on, in order: (part, ns, step).
-type Trail = Vec<(Part, f64, Option<u32>)>;
+/// What the slowest path through a tree spends time on, in order: (category, ns, step).
+type CriticalPath = Vec<(TimeCategory, f64, Option<u32>)>;
 
 /// Predicts a call whose lanes are all trees.
 pub fn play(
     flow: &dyn Flow,
-    score: &Score,
+    routed: &RoutedPlan,
     trees: &TreesOfLanes,
     of_call: OfCall<'_>,
     with_spans: bool,
 ) -> Outcome {
     let machine = of_call.0;
-    let before = setup(flow, score, of_call);
+    let before = setup(flow, routed, of_call);
     let lanes = LaneId::first(trees.lanes.len()).zip(&trees.lanes).map(|(lane, trees)| {
         let wake = machine.wake_ns * f64::from(flow.lanes()[lane.index()].port.0);
-        let share = score.whole()[lane.index()].expect("trees are of whole vectors");
+        let share = routed.whole()[lane.index()].expect("trees are of whole vectors");
         let speeds = machine.speeds();
-        let tree = Tree::new(Costs::of(flow, score, of_call, lane), speeds, share);
+        let tree = Tree::new(Costs::of(flow, routed, of_call, lane), speeds, share);
         let start = before + wake;
-        let mut trail = vec![(Part::Setup, before, None), (Part::Threads, wake, None)];
-        trail.extend(tree.slowest(trees, start));
-        let closing = score.work()[lane.index()].closing.copies(of_call.1);
-        trail.push((Part::Copy, tree.costs.copy_time(closing), None));
-        trail
+        let mut path =
+            vec![(TimeCategory::Setup, before, None), (TimeCategory::Threads, wake, None)];
+        path.extend(tree.slowest(trees, start));
+        let closing = routed.work()[lane.index()].closing.copies(of_call.1);
+        path.push((TimeCategory::Copy, tree.costs.copy_time(closing), None));
+        path
     });
-    let mut lanes: Vec<Trail> = lanes.collect();
-    let ns = |trail: &Trail| trail.iter().map(|(_, ns, _)| ns).sum::<f64>();
+    let mut lanes: Vec<CriticalPath> = lanes.collect();
+    let ns = |path: &CriticalPath| path.iter().map(|(_, ns, _)| ns).sum::<f64>();
     // The busiest link needs the time for all that it carries, whenever the messages come.
-    let share = score.whole().first().copied().flatten().unwrap_or(0.0);
+    let share = routed.whole().first().copied().flatten().unwrap_or(0.0);
     let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
     let busiest = f64::from(trees.busiest) * of_unit * of_call.1 / machine.speeds().link;
     let last = lanes.iter_mut().max_by(|a, b| ns(a).total_cmp(&ns(b)));
     if let Some(last) = last {
         let (rest, step) = (before + busiest - ns(last), last.last().and_then(|last| last.2));
-        last.push((Part::Congestion, rest.max(0.0), step));
+        last.push((TimeCategory::Congestion, rest.max(0.0), step));
     }
     let last = lanes.iter().max_by(|a, b| ns(a).total_cmp(&ns(b)));
-    let mut parts = Parts::default();
-    last.into_iter().flatten().for_each(|&(part, ns, _)| parts.add(part, ns));
+    let mut breakdown = TimeBreakdown::default();
+    last.into_iter().flatten().for_each(|&(category, ns, _)| breakdown.add(category, ns));
     let spans = if with_spans { spans(&lanes) } else { Vec::new() };
-    Outcome { ns: last.map_or(0.0, ns), parts, spans }
+    Outcome { ns: last.map_or(0.0, ns), breakdown, spans }
 }
 
 /// The spans of the ports on the slowest path of each lane, as if they were one port.
-fn spans(lanes: &[Trail]) -> Vec<Span> {
-    let of_lane = |(lane, trail): (u32, &Trail)| {
+fn spans(lanes: &[CriticalPath]) -> Vec<Span> {
+    let of_lane = |(lane, path): (u32, &CriticalPath)| {
         let mut at = 0.0;
-        let span = |&(part, ns, step): &(Part, f64, Option<u32>)| {
+        let span = |&(category, ns, step): &(TimeCategory, f64, Option<u32>)| {
             let (start_ns, end_ns) = (at, at + ns);
             at = end_ns;
-            let kind = match part {
-                Part::Latency | Part::Wire | Part::Congestion => SpanKind::Waits,
-                _ => SpanKind::Busy(part),
+            let kind = match category {
+                TimeCategory::Latency | TimeCategory::Wire | TimeCategory::Congestion => {
+                    SpanKind::Waits
+                }
+                _ => SpanKind::Busy(category),
             };
             (ns > 0.0).then_some(Span { rank: 0, lane, step, kind, start_ns, end_ns })
         };
-        trail.iter().filter_map(span).collect::<Vec<_>>()
+        path.iter().filter_map(span).collect::<Vec<_>>()
     };
     (0..).zip(lanes).flat_map(of_lane).collect()
 }
 
 /// The number of messages for each piece on the port of `branch`.
-fn abreast(branches: &[Branch], branch: &Branch) -> usize {
+fn n_sharing(branches: &[Branch], branch: &Branch) -> usize {
     branches.iter().filter(|other| other.port == branch.port).count()
 }
 
 /// The most messages for each piece on one port.
 fn busiest(branches: &[Branch]) -> usize {
-    branches.iter().map(|branch| abreast(branches, branch)).max().unwrap_or(0)
+    branches.iter().map(|branch| n_sharing(branches, branch)).max().unwrap_or(0)
 }
 
 /// By port, until when its interface sends or receives pieces, ns; initially minus infinity.
@@ -94,7 +97,7 @@ fn interfaces(branches: &[Branch]) -> Vec<f64> {
 struct Stop {
     branch: Branch,
     /// Messages for each piece on its sender's port.
-    abreast: usize,
+    n_sharing: usize,
     arrival: f64,
 }
 
@@ -132,9 +135,9 @@ impl<'a> Tree<'a> {
     }
 
     /// The facts of each step.
-    fn facts(&self, action: Action, stays: bool) -> StepFacts {
-        let (after, share) = (DependsOn::Nothing, self.share);
-        StepFacts { action, after, share, n_sends: 1, is_everywhere: false, stays }
+    fn facts(&self, action: Action, is_intra_node: bool) -> StepFacts {
+        let (depends_on, share) = (DependsOn::Nothing, self.share);
+        StepFacts { action, depends_on, share, n_sends: 1, is_everywhere: false, is_intra_node }
     }
 
     /// Time of a piece on its route, without latency, ns. The first of many pieces shares links with those of its
@@ -145,7 +148,7 @@ impl<'a> Tree<'a> {
         let first = 1.0 / self.pieces as f64;
         let load = (first * in_step + (1.0 - first) * in_all).max(1.0);
         let rate = match branch.hops {
-            [0, 0] => self.speeds.alone(true),
+            [0, 0] => self.speeds.uncontended(true),
             _ => self.speeds.interface.min(self.speeds.link / load),
         };
         self.bytes / rate
@@ -157,16 +160,16 @@ impl<'a> Tree<'a> {
     }
 
     /// The messages that a rank sends in a step.
-    fn sent(&self, action: Action, step: u32, stays: bool, n: usize) -> Sent {
-        let facts = self.facts(action, stays);
+    fn sent(&self, action: Action, step: u32, is_intra_node: bool, n: usize) -> Sent {
+        let facts = self.facts(action, is_intra_node);
         let (post_ns, _) = self.costs.post(step as usize, &facts);
-        let first_ns = self.costs.meeting_ns(&facts, n as u32);
+        let first_ns = self.costs.first_contact_ns(&facts, n as u32);
         Sent { n, post_ns, copy_ns: self.eager_ns(&facts), first_ns }
     }
 
     /// Times of a port for a piece that has arrived from `n` senders, ns: to poll, and to combine or copy.
     fn received_ns(&self, action: Action, branch: &Branch, n: usize) -> [f64; 2] {
-        let facts = self.facts(action, branch.stays);
+        let facts = self.facts(action, branch.is_intra_node);
         let n = n as f64;
         let poll = n * self.costs.poll_ns(branch.step as usize, &facts);
         let fold = match action {
@@ -180,17 +183,17 @@ impl<'a> Tree<'a> {
     }
 
     /// Time that the messages of a first step wait for the descriptors of their receivers, ns; 0 in later steps.
-    fn ready(&self, action: Action, is_first: bool, stays: bool, hops: [u16; 2]) -> f64 {
+    fn ready(&self, action: Action, is_first: bool, is_intra_node: bool, hops: [u16; 2]) -> f64 {
         let machine = self.costs.machine;
-        match is_first && self.costs.is_announced(&self.facts(action, stays)) {
+        match is_first && self.costs.is_announced(&self.facts(action, is_intra_node)) {
             true => machine.post_ns + self.speeds.latency(hops) + machine.poll_ns,
             false => 0.0,
         }
     }
 
     /// The slowest path through a lane's trees, from a time on.
-    fn slowest(&self, trees: &LaneTrees, start: f64) -> Trail {
-        let mut trail = Trail::new();
+    fn slowest(&self, trees: &LaneTrees, start: f64) -> CriticalPath {
+        let mut path = CriticalPath::new();
         let up = trees.up.as_ref().map(|all| (all, self.up(all, start)));
         let received = match &up {
             Some((all, ready)) => self.received(&all[all.len() - 1], ready),
@@ -198,45 +201,45 @@ impl<'a> Tree<'a> {
         };
         let Some(down) = &trees.down else {
             let (_, end) = drive(&received, &[], start, self.pieces);
-            up.iter().for_each(|(all, ready)| self.climb(all, ready, [start, end], &mut trail));
-            return trail;
+            up.iter().for_each(|(all, ready)| self.trace_up(all, ready, [start, end], &mut path));
+            return path;
         };
         let first = down[down.len() - 1].branches[0];
-        let ready = self.ready(Action::Copy, first.step == 0, first.stays, first.hops);
+        let ready = self.ready(Action::Copy, first.step == 0, first.is_intra_node, first.hops);
         let (stops, end) = self.down(down, received, [start, start + ready]);
         let mut at = match &up {
             Some((all, ready)) => {
                 let received = self.received(&all[all.len() - 1], ready);
                 let (_, had) = drive(&received, &[], start, self.pieces);
-                self.climb(all, ready, [start, had], &mut trail);
+                self.trace_up(all, ready, [start, had], &mut path);
                 had
             }
             None => {
-                trail.push((Part::Latency, ready, Some(0)));
+                path.push((TimeCategory::Latency, ready, Some(0)));
                 start + ready
             }
         };
         for (number, stop) in stops.iter().enumerate() {
             let [poll, copy] = self.received_ns(Action::Copy, &stop.branch, 1);
-            let sent = self.sent(Action::Copy, stop.branch.step, stop.branch.stays, 1);
+            let sent = self.sent(Action::Copy, stop.branch.step, stop.branch.is_intra_node, 1);
             let before = if number > 0 { poll } else { 0.0 };
             let software = [before + sent.post_ns, copy + sent.copy_ns];
             let ns = stop.arrival - at;
-            self.explain(&stop.branch, stop.abreast, software, Action::Copy, ns, &mut trail);
+            self.add_breakdown(&stop.branch, stop.n_sharing, software, Action::Copy, ns, &mut path);
             at = stop.arrival;
         }
         let last = stops.last().map(|stop| stop.branch.step);
-        trail.push((Part::Software, end - at, last));
-        trail
+        path.push((TimeCategory::Software, end - at, last));
+        path
     }
 
     /// Towards the root: when each subtree posts each piece, ns.
     fn up(&self, all: &Subtrees, start: f64) -> Vec<Vec<f64>> {
         let mut ready: Vec<Vec<f64>> = Vec::with_capacity(all.len());
         for subtree in all {
-            let Some((is_first, hops, stays)) = subtree.above else { break };
-            let from = start + self.ready(Action::Reduce, is_first, stays, hops);
-            let sent = self.sent(Action::Reduce, u32::from(!is_first), stays, 1);
+            let Some((is_first, hops, is_intra_node)) = subtree.above else { break };
+            let from = start + self.ready(Action::Reduce, is_first, is_intra_node, hops);
+            let sent = self.sent(Action::Reduce, u32::from(!is_first), is_intra_node, 1);
             let received = self.received(subtree, &ready);
             let (posts, _) = drive(&received, &[sent], from, self.pieces);
             ready.push(posts.iter().map(|post| post.at_ns).collect());
@@ -248,7 +251,7 @@ impl<'a> Tree<'a> {
     fn arrivals(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let branches = &subtree.branches;
         let wire: Vec<f64> = branches.iter().map(|branch| self.wire(branch)).collect();
-        let alone = self.bytes / self.speeds.interface;
+        let uncontended = self.bytes / self.speeds.interface;
         let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); branches.len()];
         let mut free = vec![f64::NEG_INFINITY; branches.len()];
         let mut interfaces = interfaces(branches);
@@ -263,7 +266,7 @@ impl<'a> Tree<'a> {
             let mut left = begins + wire[of];
             if branches[of].hops != [0, 0] {
                 let interface = &mut interfaces[branches[of].port.index()];
-                *interface = interface.max(begins) + alone;
+                *interface = interface.max(begins) + uncontended;
                 left = left.max(*interface);
             }
             free[of] = left;
@@ -286,7 +289,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Follows the last piece towards the root between two times, from the rank below whose piece arrives last.
-    fn climb(&self, all: &Subtrees, ready: &[Vec<f64>], [start, end]: [f64; 2], trail: &mut Trail) {
+    fn trace_up(
+        &self,
+        all: &Subtrees,
+        ready: &[Vec<f64>],
+        [start, end]: [f64; 2],
+        path: &mut CriticalPath,
+    ) {
         let (mut at, mut until) = (&all[all.len() - 1], end);
         let mut hops = Vec::new();
         loop {
@@ -295,16 +304,16 @@ impl<'a> Tree<'a> {
             let latest = (0..arrivals.len()).max_by(|a, b| last(a).total_cmp(&last(b)));
             let Some(branch) = latest.map(|latest| &at.branches[latest]) else { break };
             let begins = ready[branch.below as usize].last().copied().unwrap_or(start);
-            hops.push((branch, abreast(&at.branches, branch), until - begins));
+            hops.push((branch, n_sharing(&at.branches, branch), until - begins));
             (at, until) = (&all[branch.below as usize], begins);
         }
-        trail.push((Part::Software, until - start, Some(0)));
-        for (number, (branch, abreast, ns)) in hops.into_iter().rev().enumerate() {
+        path.push((TimeCategory::Software, until - start, Some(0)));
+        for (number, (branch, n_sharing, ns)) in hops.into_iter().rev().enumerate() {
             let [poll, fold] = self.received_ns(Action::Reduce, branch, 1);
-            let sent = self.sent(Action::Reduce, branch.step, branch.stays, 1);
+            let sent = self.sent(Action::Reduce, branch.step, branch.is_intra_node, 1);
             let post = if number > 0 { sent.post_ns } else { 0.0 };
             let software = [poll + post, fold];
-            self.explain(branch, abreast, software, Action::Reduce, ns, trail);
+            self.add_breakdown(branch, n_sharing, software, Action::Reduce, ns, path);
         }
     }
 
@@ -316,23 +325,25 @@ impl<'a> Tree<'a> {
         [start, from_root]: [f64; 2],
     ) -> (Vec<Stop>, f64) {
         let (mut slowest, mut end) = (Vec::new(), f64::NEG_INFINITY);
-        let mut way: Vec<Stop> = Vec::new();
+        let mut path: Vec<Stop> = Vec::new();
         let root = (all.len() - 1, received, from_root, 0, None);
         let mut open = vec![root];
         while let Some((at, received, from, depth, stop)) = open.pop() {
-            way.truncate(depth);
-            way.extend(stop);
+            path.truncate(depth);
+            path.extend(stop);
             let branches = &all[at].branches;
             let by_step = by_step(branches);
             let sent: Vec<Sent> = by_step
                 .iter()
-                .map(|(_, of)| self.sent(Action::Copy, of[0].step, of[0].stays, busiest(of)))
+                .map(|(_, of)| {
+                    self.sent(Action::Copy, of[0].step, of[0].is_intra_node, busiest(of))
+                })
                 .collect();
             let (posts, done) = drive(&received, &sent, from, self.pieces);
             if done > end {
-                (slowest, end) = (way.clone(), done);
+                (slowest, end) = (path.clone(), done);
             }
-            let arrivals = self.leave(&by_step, branches, &posts);
+            let arrivals = self.arrivals_of_posts(&by_step, branches, &posts);
             for (number, (branch, arrivals)) in branches.iter().zip(arrivals).enumerate() {
                 // Of several equal branches the last is served last.
                 let is_alike = |other: &Branch| Branch { step: branch.step, ..*other } == *branch;
@@ -340,18 +351,18 @@ impl<'a> Tree<'a> {
                     continue;
                 }
                 let arrival = arrivals.last().copied().unwrap_or(from);
-                let abreast = abreast(branches, branch);
-                let stop = Stop { branch: *branch, abreast, arrival };
+                let n_sharing = n_sharing(branches, branch);
+                let stop = Stop { branch: *branch, n_sharing, arrival };
                 let ns = self.received_ns(Action::Copy, branch, 1).iter().sum();
                 let received = vec![Received { arrivals, ns }];
-                open.push((branch.below as usize, received, start, way.len(), Some(stop)));
+                open.push((branch.below as usize, received, start, path.len(), Some(stop)));
             }
         }
         (slowest, end)
     }
 
     /// When posted pieces arrive, by branch, ns: an interface sends one piece after the other.
-    fn leave(
+    fn arrivals_of_posts(
         &self,
         by_step: &[(usize, &[Branch])],
         all: &[Branch],
@@ -371,14 +382,14 @@ impl<'a> Tree<'a> {
     }
 
     /// Adds the parts of the time that a last piece takes from one rank to the next.
-    fn explain(
+    fn add_breakdown(
         &self,
         branch: &Branch,
-        abreast: usize,
+        n_sharing: usize,
         [software, handled]: [f64; 2],
         action: Action,
         ns: f64,
-        trail: &mut Trail,
+        path: &mut CriticalPath,
     ) {
         let step = Some(branch.step);
         let mut left = ns;
@@ -389,15 +400,16 @@ impl<'a> Tree<'a> {
         };
         let latency = take(self.speeds.latency(branch.hops));
         let (software, handled) = (take(software), take(handled));
-        let alone = self.bytes / self.speeds.alone(branch.hops == [0, 0]);
+        let uncontended = self.bytes / self.speeds.uncontended(branch.hops == [0, 0]);
         // Messages on the same port, or on a shared link, have the rest of the speed.
-        let shared = (self.wire(branch) / alone).max(abreast as f64).max(1.0);
-        let handling = if action == Action::Reduce { Part::Fold } else { Part::Copy };
-        trail.extend([
-            (Part::Software, software, step),
-            (Part::Wire, left / shared, step),
-            (Part::Congestion, left - left / shared, step),
-            (Part::Latency, latency, step),
+        let shared = (self.wire(branch) / uncontended).max(n_sharing as f64).max(1.0);
+        let handling =
+            if action == Action::Reduce { TimeCategory::Fold } else { TimeCategory::Copy };
+        path.extend([
+            (TimeCategory::Software, software, step),
+            (TimeCategory::Wire, left / shared, step),
+            (TimeCategory::Congestion, left - left / shared, step),
+            (TimeCategory::Latency, latency, step),
             (handling, handled, step),
         ]);
     }

@@ -54,20 +54,21 @@ pub(super) struct Transit {
     pub share: f64,
     /// Numbers of cables and of links on boards that it crosses.
     pub hops: [u16; 2],
-    /// Resources crossed (a range of `Score::paths`), each with the number of such messages on it at the same time.
+    /// Resources crossed (a range of `RoutedPlan::paths`), each with the number of such messages on it at the same
+    /// time.
     pub path: Range<u32>,
 }
 
 impl Transit {
     /// Whether the message is between ranks of one node, and so crosses no link.
-    pub(super) fn stays(&self) -> bool {
+    pub(super) fn is_intra_node(&self) -> bool {
         self.hops == [0, 0]
     }
 }
 
 /// The messages of a step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StepScore {
+pub(super) struct RoutedStep {
     pub messages: Vec<Transit>,
     /// By agent, the start of its messages in `messages` and in `received`.
     sent_start: Vec<u32>,
@@ -76,7 +77,7 @@ pub(super) struct StepScore {
     received: Vec<u32>,
 }
 
-impl StepScore {
+impl RoutedStep {
     pub(super) fn new(mut messages: Vec<Transit>, n_agents: u32) -> Self {
         messages.sort_by_key(|message| message.from);
         let starts = |of: &dyn Fn(&Transit) -> u32| {
@@ -91,7 +92,7 @@ impl StepScore {
             (starts(&|message| message.from), starts(&|message| message.to));
         let mut received: Vec<u32> = (0..messages.len() as u32).collect();
         received.sort_by_key(|&message| messages[message as usize].to);
-        StepScore { messages, sent_start, received_start, received }
+        RoutedStep { messages, sent_start, received_start, received }
     }
 
     /// The messages that an agent sends, as indices.
@@ -128,7 +129,7 @@ pub struct StepFacts {
     /// What a rank does with arriving data.
     pub action: Action,
     /// The step whose data its messages carry.
-    pub after: DependsOn,
+    pub depends_on: DependsOn,
     /// The most that a rank sends, as a multiple of n.
     pub share: f64,
     /// The most messages that a rank sends.
@@ -136,19 +137,19 @@ pub struct StepFacts {
     /// Whether it is known that all ranks do the same.
     pub is_everywhere: bool,
     /// Whether no message leaves its node.
-    pub stays: bool,
+    pub is_intra_node: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct LaneScore {
-    pub steps: Vec<StepScore>,
+pub(super) struct RoutedLane {
+    pub steps: Vec<RoutedStep>,
 }
 
 /// A plan's messages on a network; see the module documentation.
 #[derive(Debug)]
-pub struct Score {
+pub struct RoutedPlan {
     pub(super) n_agents: u32,
-    pub(super) lanes: Vec<LaneScore>,
+    pub(super) lanes: Vec<RoutedLane>,
     /// Facts by lane and step.
     pub(super) facts: Vec<Vec<StepFacts>>,
     /// By lane, the work of a rank beside its messages.
@@ -172,9 +173,9 @@ pub struct Score {
     pub(super) is_exact: bool,
 }
 
-/// A message of a [`Score`].
+/// A message of a [`RoutedPlan`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScoredMessage<'a> {
+pub struct RoutedMessage<'a> {
     /// The lane of the message.
     pub lane: LaneId,
     /// The port that sends and receives it.
@@ -187,11 +188,11 @@ pub struct ScoredMessage<'a> {
     pub to: Rank,
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// Resources that it crosses ([`Score::resource`]), each with the number of such messages at the same time.
+    /// Resources that it crosses ([`RoutedPlan::resource`]), each with the number of such messages at the same time.
     pub crossed: &'a [(u32, f32)],
 }
 
-impl Score {
+impl RoutedPlan {
     /// Whether the prediction is that of all ranks: all ranks are followed, or in every step the messages of each
     /// rank cross as many links, and meet as many messages on their busiest link, as those of every other rank. If
     /// not, the rank that stands for all has the longest route and the busiest link.
@@ -199,7 +200,7 @@ impl Score {
         self.is_exact
     }
 
-    /// Whether `n_ranks` ranks like those of this score have few enough messages together to follow all ranks.
+    /// Whether `n_ranks` ranks like those of this plan have few enough messages together to follow all ranks.
     pub fn has_few_messages(&self, n_ranks: u32) -> bool {
         self.messages().count() as u64 * u64::from(n_ranks) / u64::from(self.n_agents)
             <= MOST_FOLLOWED
@@ -223,7 +224,7 @@ impl Score {
         }
     }
 
-    /// The resource with a number of [`ScoredMessage::crossed`].
+    /// The resource with a number of [`RoutedMessage::crossed`].
     pub fn resource(&self, number: u32) -> Resource {
         let number = number as usize;
         let interface = |first: usize| {
@@ -245,7 +246,7 @@ impl Score {
     }
 
     /// The messages, lane after lane and step after step, in the order of their senders.
-    pub fn messages(&self) -> impl Iterator<Item = ScoredMessage<'_>> {
+    pub fn messages(&self) -> impl Iterator<Item = RoutedMessage<'_>> {
         let lanes = LaneId::first(self.lanes.len()).zip(&self.lanes);
         let steps = lanes.flat_map(|(lane, of_lane)| {
             let steps = StepId::first(of_lane.steps.len()).zip(&of_lane.steps);
@@ -260,9 +261,9 @@ impl Score {
     ///
     /// # Panics
     /// If there is no such message.
-    pub fn message(&self, lane: LaneId, step: StepId, number: u32) -> ScoredMessage<'_> {
+    pub fn message(&self, lane: LaneId, step: StepId, number: u32) -> RoutedMessage<'_> {
         let message = &self.lanes[lane.index()].steps[step.index()].messages[number as usize];
-        ScoredMessage {
+        RoutedMessage {
             lane,
             port: message.port,
             step,

@@ -6,8 +6,8 @@ use crate::collectives::Action;
 use crate::names::{LaneId, StepId};
 use crate::plan::Flow;
 use crate::sim::machine::Machine;
-use crate::sim::outcome::Part;
-use crate::sim::score::Score;
+use crate::sim::outcome::TimeCategory;
+use crate::sim::routed::RoutedPlan;
 use crate::sim::script::{Op, Script, Threads, parts};
 
 /// The largest put of uTofu, bytes (utofu_query_onesided_caps).
@@ -20,10 +20,10 @@ const CRITICAL: usize = 1;
 /// The most parts of a step's segments that are followed one by one.
 const MOST_PARTS: u64 = 24;
 
-pub struct Code<'a> {
+pub struct PaperSoftware<'a> {
     pub machine: &'a Machine,
     pub flow: &'a dyn Flow,
-    pub score: &'a Score,
+    pub routed: &'a RoutedPlan,
     pub n: f64,
     /// The longest piece of a reduction or a tree, bytes; 0 for none.
     pub segment: f64,
@@ -50,7 +50,7 @@ pub struct Piece {
     pub to: f32,
 }
 
-impl Code<'_> {
+impl PaperSoftware<'_> {
     /// A script with the operations of each port in its steps.
     pub fn of_lanes(
         &self,
@@ -58,15 +58,15 @@ impl Code<'_> {
         threads: f64,
         lane: impl Fn(&[PaperStep]) -> Vec<Op>,
     ) -> Script {
-        let setup = vec![(Part::Setup, setup), (Part::Threads, threads)];
-        let lanes = (0..self.score.facts().len()).map(|number| lane(&self.steps(number)));
+        let setup = vec![(TimeCategory::Setup, setup), (TimeCategory::Threads, threads)];
+        let lanes = (0..self.routed.facts().len()).map(|number| lane(&self.steps(number)));
         let threads = if self.ports > 1 { Threads::TakingTurns } else { Threads::Each };
         Script { setup, lanes: lanes.collect(), threads, ..Script::default() }
     }
 
     /// The steps of a lane.
     pub fn steps(&self, lane: usize) -> Vec<PaperStep> {
-        let facts = self.score.facts()[lane].iter().enumerate();
+        let facts = self.routed.facts()[lane].iter().enumerate();
         let steps = facts.map(|(at, facts)| PaperStep {
             at,
             bytes: facts.share * self.n,
@@ -78,7 +78,7 @@ impl Code<'_> {
 
     /// Steps of one phase over all dimensions, if there are `phases` phases.
     pub fn n_steps(&self, phases: usize) -> f64 {
-        (self.score.facts().first().map_or(0, Vec::len) / phases) as f64
+        (self.routed.facts().first().map_or(0, Vec::len) / phases) as f64
     }
 
     /// Ranks that send in a step of the first lane.
@@ -146,7 +146,7 @@ impl Code<'_> {
                 lock: HEAP,
                 ns: operations * machine.paper_heap_all_ns + timers,
                 wake_ns: machine.paper_heap_wake_ns,
-                part: Part::Software,
+                category: TimeCategory::Software,
             },
         }
     }
@@ -157,7 +157,7 @@ impl Code<'_> {
     }
 
     pub fn software(&self, ns: f64) -> Op {
-        Op::Spend { ns, part: Part::Software }
+        Op::Spend { ns, category: TimeCategory::Software }
     }
 
     /// Takes notices from a queue.
@@ -172,7 +172,7 @@ impl Code<'_> {
         let ramp = (bytes / pieces / 256.0).min(128.0).sqrt() * machine.copy_ramp_ns;
         let ramp = if self.ports > 1 { ramp } else { 0.0 };
         let ns = bytes / speed + pieces * (machine.block_ns + ramp);
-        Op::Spend { ns, part: Part::Copy }
+        Op::Spend { ns, category: TimeCategory::Copy }
     }
 
     /// Posts a step's messages, in puts of `longest` bytes.
@@ -186,7 +186,7 @@ impl Code<'_> {
 
     pub fn put_part(&self, [from, to]: [f32; 2], step: usize, puts: f64) -> Op {
         let Machine { post_ns, gap_ns, .. } = *self.machine;
-        Op::Put { step, from, to, puts: puts as f32, post_ns, gap_ns, abreast: 1.0 }
+        Op::Put { step, from, to, puts: puts as f32, post_ns, gap_ns, n_sharing: 1.0 }
     }
 
     pub fn receive(&self, step: &PaperStep) -> Op {
@@ -220,15 +220,18 @@ impl Code<'_> {
         let machine = self.machine;
         let enter = pieces * machine.paper_critical_ns;
         if self.ports == 1 {
-            return Op::Spend { ns: enter + self.team_ns(bytes, pieces), part: Part::Fold };
+            return Op::Spend {
+                ns: enter + self.team_ns(bytes, pieces),
+                category: TimeCategory::Fold,
+            };
         }
         let ns = bytes / machine.reduce + enter + machine.reduce_start_ns(bytes, pieces);
-        Op::Serial { lock: CRITICAL, ns, wake_ns: 0.0, part: Part::Fold }
+        Op::Serial { lock: CRITICAL, ns, wake_ns: 0.0, category: TimeCategory::Fold }
     }
 
     /// Combines bytes in pieces in code without the critical section.
     pub fn fold_alone(&self, bytes: f64, pieces: f64) -> Op {
-        Op::Spend { ns: self.team_ns(bytes, pieces), part: Part::Fold }
+        Op::Spend { ns: self.team_ns(bytes, pieces), category: TimeCategory::Fold }
     }
 
     /// Time to combine outside parallel regions of several threads, ns: the compiler's threads combine long pieces.

@@ -1,6 +1,6 @@
 //! A search that stops after a number of predictions, not after a time.
 
-use super::question::{Best, Certificate, Question, QuestionError};
+use super::request::{Best, Certificate, SearchError, SearchRequest};
 use super::split::{better, splits};
 use super::tree::Search;
 use crate::sim::{Machine, Network};
@@ -11,27 +11,27 @@ const NODES_EACH: u64 = 4096;
 const SPLIT: usize = 2;
 
 /// Returns the best of all rows of the registry on all ports and of up to `more` other schedules, with equal or
-/// unequal parts of lanes, and its certificate. Equal questions have equal answers where arithmetic is the same.
+/// unequal parts of lanes, and its certificate. Equal requests have equal results where arithmetic is the same.
 /// `None` if no prediction is exact enough; those of the registry's rows always are.
 ///
 /// # Errors
-/// [`QuestionError`].
+/// [`SearchError`].
 pub fn best_of(
-    question: &Question,
+    request: &SearchRequest,
     (network, machine): (&Network, &Machine),
     more: u64,
-) -> Result<Option<(Best, Certificate)>, QuestionError> {
-    let mut search = Search::new(question, network, machine)?;
+) -> Result<Option<(Best, Certificate)>, SearchError> {
+    let mut search = Search::new(request, network, machine)?;
     let (mut others, mut best_rows) = (0, None);
     while search.has_rows() || others < more {
         if !search.has_rows() && best_rows.is_none() {
             best_rows = Some(first(&search));
         }
         // Nothing is left, or one schedule needs too many nodes.
-        let Some(point) = search.next(NODES_EACH) else { break };
-        others += u64::from(!point.is_named);
-        let cost = point.cost(question, (network, machine), search.best_ns());
-        search.learn(point, cost);
+        let Some(candidate) = search.next(NODES_EACH) else { break };
+        others += u64::from(!candidate.is_registry_row);
+        let cost = candidate.cost(request, (network, machine), search.best_ns());
+        search.learn(candidate, cost);
     }
     let Some(best) = search.best() else { return Ok(None) };
     // Try the best rows, too: schedules that take less time may gain less by a split.
@@ -41,7 +41,7 @@ pub fn best_of(
             to_split.push(found);
         }
     }
-    let split = to_split.iter().flat_map(|found| splits(found, question, (network, machine)));
+    let split = to_split.iter().flat_map(|found| splits(found, request, (network, machine)));
     let found = better(split, best).unwrap_or_else(|| best.clone());
     Ok(Some((found, search.certificate())))
 }

@@ -1,17 +1,17 @@
 //! Lower bounds of schedules that are not over walks: rank after rank, and along spanning trees.
 
-use super::bound::{Judge, Segments};
+use super::bound::{BoundModel, Segments};
 use crate::geometry::{Trees, Vertex};
 use crate::plan::{PrefixSteps, Recipe, Schedule, TreeWays};
 
-impl Judge<'_> {
+impl BoundModel<'_> {
     /// The bound of a schedule that is not over a walk, ns.
     pub fn other(&self, schedule: &Schedule) -> f64 {
         let any = self.any(schedule.ports);
         match schedule.recipe {
             Recipe::Prefix(PrefixSteps::Chain) => {
                 let hop = self.hop(0.0, true).min(self.hop(0.0, false));
-                let others = f64::from(self.question.shape.n_ranks() - 1);
+                let others = f64::from(self.request.shape.n_ranks() - 1);
                 any.max(self.machine.call_ns + others * hop)
             }
             Recipe::Trees(TreeWays::Lines) => any.max(self.trees(schedule)),
@@ -23,7 +23,7 @@ impl Judge<'_> {
     /// The bound along spanning trees, ns: each segment leaves after the others, and goes from node to node to the
     /// deepest.
     fn trees(&self, schedule: &Schedule) -> f64 {
-        let shape = &self.question.shape;
+        let shape = &self.request.shape;
         let trees = Trees::new(shape, schedule.map.vertex_of(shape, schedule.root));
         let root = shape.coord(trees.root());
         // Nodes deep in some tree: last on the line of one dimension, and half way along the others.
@@ -55,7 +55,7 @@ impl Judge<'_> {
 
     /// The bound around cycles, ns: the last node is behind all others, whichever node it is.
     fn cycles(&self, schedule: &Schedule) -> f64 {
-        let shape = &self.question.shape;
+        let shape = &self.request.shape;
         let hops = f64::from(shape.n_ranks() / shape.ranks_per_node() - 1);
         self.pipelined(schedule.n_parts(), |bytes| hops * self.hop(bytes, false))
     }
@@ -66,7 +66,7 @@ impl Judge<'_> {
         let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
             let bytes = bytes / n;
             let longest = longest(bytes);
-            let others = (n - 1.0) * bytes * self.alone_ns().min(self.stays_ns());
+            let others = (n - 1.0) * bytes * self.uncontended_ns().min(self.intra_node_ns());
             // A single rank sends nothing.
             if longest > 0.0 { others + longest } else { 0.0 }
         });

@@ -1,18 +1,18 @@
-//! The question to a search, and the answer.
+//! The request to a search, and its result.
 
 use crate::bounds::BoundKind;
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
 use crate::plan::{Expansion, Schedule, max_ports};
-use crate::sim::{CallForm, Machine, Network, Profile, Score};
+use crate::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 
 /// The default lengths at which messages are cut, in bytes. Of the lengths that cut nothing the first is used.
 pub const SEGMENTS: [u64; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
 
-/// A question: the call whose best schedule is wanted.
+/// A request: the call whose best schedule is wanted.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct SearchRequest {
     /// The collective.
     pub collective: Collective,
     /// The shape of the communicator.
@@ -29,27 +29,27 @@ pub struct Question {
     pub segments: Vec<u64>,
 }
 
-impl Question {
-    /// Checks the question.
-    pub(super) fn validate(&self) -> Result<(), QuestionError> {
-        let Question { ref shape, ports, root, ref segments, .. } = *self;
+impl SearchRequest {
+    /// Checks the request.
+    pub(super) fn validate(&self) -> Result<(), SearchError> {
+        let SearchRequest { ref shape, ports, root, ref segments, .. } = *self;
         let (max, last) = (max_ports(shape), Rank(shape.n_ranks() - 1));
         if !(1..=max).contains(&ports) {
-            return Err(QuestionError::Ports { ports, max, shape: shape.to_string() });
+            return Err(SearchError::Ports { ports, max, shape: shape.to_string() });
         }
         if root > last {
-            return Err(QuestionError::Root { root, last, shape: shape.to_string() });
+            return Err(SearchError::Root { root, last, shape: shape.to_string() });
         }
         if segments.is_empty() || segments.contains(&0) {
-            return Err(QuestionError::Segments);
+            return Err(SearchError::Segments);
         }
         Ok(())
     }
 }
 
-/// Why a question is not valid.
+/// Why a request is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuestionError {
+pub enum SearchError {
     /// More ports than the shape has directions, or none.
     #[error("{ports} ports on shape {shape}: use 1 to {max}, two per dimension of size above 1")]
     Ports {
@@ -88,29 +88,29 @@ pub struct Cost {
 
 /// A schedule of the space.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct Candidate {
     /// The schedule.
     pub schedule: Schedule,
     /// The lower bound of its time, ns.
     pub bound_ns: f64,
-    /// Whether it is a row of the registry, on at most the question's number of ports.
-    pub is_named: bool,
+    /// Whether it is a row of the registry, on at most the request's number of ports.
+    pub is_registry_row: bool,
     /// Whether its prediction counts if one rank stands for all, but not exactly: true for rows of the registry, and
     /// for forms in which all ranks do the same.
     pub is_trusted: bool,
     /// The estimate of its time, ns.
     pub(super) estimate_ns: f64,
-    /// The kind of its frame: the frame without the number of ports.
+    /// The kind of its template: the template without the number of ports.
     pub(super) kind: u32,
 }
 
-impl Point {
+impl Candidate {
     /// A schedule from outside the search, such as a row of the registry, to be predicted in the same way.
     pub fn of_schedule(schedule: Schedule) -> Self {
-        Point {
+        Candidate {
             schedule,
             bound_ns: 0.0,
-            is_named: true,
+            is_registry_row: true,
             is_trusted: true,
             estimate_ns: 0.0,
             kind: u32::MAX,
@@ -122,63 +122,63 @@ impl Point {
         cost.is_exact || self.is_trusted
     }
 
-    /// Predicts the time by the fast simulation, at the best of the question's segment lengths. If one rank does not
+    /// Predicts the time by the fast simulation, at the best of the request's segment lengths. If one rank does not
     /// stand exactly for all, and the prediction is below `best_ns`, all ranks are followed if they have at most
     /// 65,536 messages, and the longer of both times counts. Otherwise a search over many schedules would find those
     /// whose predictions are too short. No time counts that is below the bound; this can happen if many segments are
     /// extrapolated from fewer, or if the busiest rank's node sends less than others.
     pub fn cost(
         &self,
-        question: &Question,
+        request: &SearchRequest,
         (network, machine): (&Network, &Machine),
         best_ns: f64,
     ) -> Cost {
-        self.judged(question, (network, machine), best_ns).cost
+        self.predict(request, (network, machine), best_ns).cost
     }
 
     /// The cost, with what it was computed from.
-    pub(super) fn judged(
+    pub(super) fn predict(
         &self,
-        question: &Question,
+        request: &SearchRequest,
         (network, machine): (&Network, &Machine),
         best_ns: f64,
-    ) -> Judgement {
+    ) -> Prediction {
         let schedule = &self.schedule;
         let flow = schedule.expand().expect("points are valid");
         let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-        let play = |score: &Score, segment_bytes: u64| {
+        let play = |routed: &RoutedPlan, segment_bytes: u64| {
             let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-            let played = profile.play(schedule, &flow, score, machine, question.bytes, false);
+            let played = profile.play(schedule, &flow, routed, machine, request.bytes, false);
             played.expect("our own software performs all schedules").ns
         };
-        let one = Score::of_one(&flow, network, place);
+        let one = RoutedPlan::of_one(&flow, network, place);
         // A length above that of all data cuts nothing.
         let (cut, whole): (Vec<u64>, Vec<u64>) =
-            question.segments.iter().partition(|&&segment| (segment as f64) < question.bytes);
+            request.segments.iter().partition(|&&segment| (segment as f64) < request.bytes);
         let costs = whole.iter().take(1).chain(&cut).map(|&segment| (play(&one, segment), segment));
         let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
         let (ns, segment_bytes) = best.expect("a question has segments");
         let ns = ns.max(self.bound_ns);
         let of_one = Cost { ns, segment_bytes, is_exact: one.is_exact() };
-        let is_short = one.has_few_messages(question.shape.n_ranks());
+        let is_short = one.has_few_messages(request.shape.n_ranks());
         let follows_all = !of_one.is_exact && ns < best_ns && is_short;
-        let all = follows_all.then(|| Score::of_all(&flow, network, place).ok()).flatten();
-        let (cost, score) = match all {
+        let all = follows_all.then(|| RoutedPlan::of_all(&flow, network, place).ok()).flatten();
+        let (cost, routed) = match all {
             Some(all) => {
                 let ns = ns.max(play(&all, segment_bytes));
                 (Cost { ns, is_exact: true, ..of_one }, all)
             }
             None => (of_one, one),
         };
-        Judgement { cost, flow, score }
+        Prediction { cost, flow, routed }
     }
 }
 
 /// The cost of a schedule, with what it was computed from.
-pub(super) struct Judgement {
+pub(super) struct Prediction {
     pub cost: Cost,
     pub flow: Expansion,
-    pub score: Score,
+    pub routed: RoutedPlan,
 }
 
 /// The best schedule known so far.
@@ -205,6 +205,6 @@ pub struct Certificate {
     pub pruned: u64,
     /// Schedules that were predicted.
     pub predicted: u64,
-    /// Of these, schedules that might be better, but whose predictions do not count: see [`Point::is_trusted`].
+    /// Of these, schedules that might be better, but whose predictions do not count: see [`Candidate::is_trusted`].
     pub uncertain: u64,
 }

@@ -1,4 +1,4 @@
-//! Why plans have no score.
+//! Why plans cannot be routed.
 
 use crate::collectives::Collective;
 use crate::names::{LinkId, PortId, Rank};
@@ -17,9 +17,9 @@ pub enum FaultyPart {
     },
 }
 
-/// Why a plan has no score.
+/// Why a plan cannot be routed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ScoreError {
+pub enum RoutingError {
     /// There are too many messages to follow one by one.
     #[error(
         "the plan has {messages} messages or more, and {most} are the most that are followed one by one"
