@@ -39,7 +39,7 @@ impl Tag {
     }
 
     /// Whether the messages of two calls match; see [`call`](Tag::call).
-    pub fn do_meet(one: u16, other: u16) -> bool {
+    pub fn do_match(one: u16, other: u16) -> bool {
         one >> 8 == other >> 8
     }
 

@@ -8,7 +8,7 @@ use super::launcher::meeting;
 use super::place::Given;
 use super::tables;
 use crate::Rank;
-use crate::endpoint::{stamped, unstamped};
+use crate::endpoint::{check_protocol, with_protocol};
 use crate::error::Error;
 
 /// See the module documentation.
@@ -64,7 +64,7 @@ impl Card {
         let hashes = [self.cores, self.host, self.settings].map(u64::to_le_bytes);
         let hashes = hashes.each_ref().map(|hash| &hash[..HASH_BYTES]).concat();
         let (torus, node) = (torus.to_le_bytes(), node.0.to_le_bytes());
-        stamped(&[&hashes, &self.coords[..], &torus, &node].concat())
+        with_protocol(&[&hashes, &self.coords[..], &torus, &node].concat())
     }
 
     /// Decodes the card of `rank`, as made by [`encode`](Card::encode); `me` is this rank.
@@ -72,7 +72,7 @@ impl Card {
     /// # Errors
     /// What is wrong with the record.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
-        let card = unstamped(bytes, rank, me)?;
+        let card = check_protocol(bytes, rank, me)?;
         let wrong = || format!("rank {rank} sent a card of {} bytes, not {BYTES}", card.len());
         let card: &[u8; BYTES] = card.try_into().map_err(|_| wrong())?;
         let bytes = card.iter().map(|&byte| u64::from(byte));

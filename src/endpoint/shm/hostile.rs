@@ -73,9 +73,9 @@ impl Hostile {
     pub(crate) fn word(&mut self, is_news: bool, word: u64) -> Result<(), WireError> {
         let at = if is_news { LAYOUT.rank(ME) + LINE } else { LAYOUT.rank(PEER) };
         self.segment.word(at).store(word, Ordering::Relaxed);
-        self.port.ask(PEER as u32)?;
+        self.port.request_status(PEER as u32)?;
         Observer::answer(&mut self.port);
-        self.port.told();
+        self.port.received_news();
         Ok(())
     }
 

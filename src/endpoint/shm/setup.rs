@@ -9,21 +9,21 @@ use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
 use hopbine_torus::PortId;
 
 use super::bell::{self, Doorbell};
+use super::cma::{Cma, read_process};
 use super::flat_buffers::{self, FlatBuffers};
 use super::layout::ShmLayout;
-use super::peer::{Habit, Peer, WINDOW_BYTES};
+use super::peer::{Peer, RendezvousMode, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
-use super::reach::{Reads, read_process};
 use super::segment::Segment;
 use super::staging::StagingSlots;
 use super::{Opened, Reading, ShmEndpoint};
 use crate::endpoint::calls::CALLS;
-use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::matcher::Matcher;
-use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
+use crate::endpoint::meeting::{agree, check_protocol, exchange_error, with_protocol};
+use crate::endpoint::validation::{InvalidField, check_range};
 use crate::endpoint::{Bell, Rank, UnexpectedBytes, WireError};
-use crate::numbered::Numbered;
+use crate::slab::Slab;
 
 /// The call that errors name.
 const CALL: &str = "shared memory";
@@ -77,8 +77,8 @@ impl ShmCard {
     /// # Errors
     /// Names the invalid field, or the other rank's protocol if it differs.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
-        let card = unstamped(bytes, rank, me)?;
-        let of_rank = |garbled: Garbled| format!("rank {rank} sent {garbled}");
+        let card = check_protocol(bytes, rank, me)?;
+        let of_rank = |invalid: InvalidField| format!("rank {rank} sent {invalid}");
         let (words, _) = card.as_chunks::<8>();
         let words: &[_; CARD_BYTES / 8] = match words.try_into() {
             Ok(words) if card.len() == CARD_BYTES => words,
@@ -87,8 +87,8 @@ impl ShmCard {
         let [host, node, pid, shown, started, probe, token] = words.map(u64::from_le_bytes);
         // The system interprets 0 and numbers beyond a pid_t's range differently.
         let most = i32::MAX as u64;
-        let pid = within("its process number", pid, (1, most)).map_err(of_rank)? as u32;
-        let shown = within("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
+        let pid = check_range("its process number", pid, (1, most)).map_err(of_rank)? as u32;
+        let shown = check_range("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
         Ok(ShmCard { host, node, process: Process { pid, shown, started }, probe, token })
     }
 }
@@ -98,7 +98,7 @@ impl ShmCard {
 pub(crate) fn check_card(bytes: &[u8]) {
     if let Ok(card) = ShmCard::decode(bytes, 1, 0) {
         assert!((1..=i32::MAX as u32).contains(&card.process.pid));
-        assert_eq!(stamped(&card.encode()), bytes);
+        assert_eq!(with_protocol(&card.encode()), bytes);
     }
 }
 
@@ -118,7 +118,9 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         probe: probe.as_ptr().expose_provenance() as u64,
         token,
     };
-    let cards = exchange.allgather(&stamped(&card.encode())).map_err(|error| lost(&error))?;
+    let cards = exchange
+        .allgather(&with_protocol(&card.encode()))
+        .map_err(|error| exchange_error(&error))?;
     let decode = |(other, bytes): (Rank, &[u8])| ShmCard::decode(bytes, other, rank as Rank);
     let cards: Result<Vec<ShmCard>, String> = (0..).zip(cards.iter()).map(decode).collect();
     let cards = cards.map_err(|reason| failed(&reason))?;
@@ -136,7 +138,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let others = locals.iter().map(|(_, card)| card.process.pid);
     let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
     let is_wanted = config.may_read && !others.is_empty();
-    let leave = is_wanted.then(|| Leave::for_processes(&others)).flatten();
+    let read_permission = is_wanted.then(|| Leave::for_processes(&others)).flatten();
 
     // The first rank makes the segment. It can be opened until the file is closed.
     let (leader, leaders_card) = locals[0];
@@ -177,14 +179,14 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     };
     let can_read = refused.is_none();
     // Without reads, no permission is needed.
-    let leave = leave.filter(|_| can_read).map(Arc::new);
+    let read_permission = read_permission.filter(|_| can_read).map(Arc::new);
     let segment = opened.map_err(|reason| failed(&reason))?;
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
     };
     let flats = is_all.then(|| FlatBuffers::new(&segment, layout, me));
     let flat = flats.as_ref().map(|flats| flats.of_all());
-    bell::take_part();
+    bell::register_barriers();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
     let watched = |&(rank, card): &(Rank, ShmCard)| (rank, Arc::new(Watch::new(card.process)));
     let locals: Vec<_> = locals.iter().map(watched).collect();
@@ -192,7 +194,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let port = |port| {
         let ranks = (&locals[..], n_ranks);
         let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
-        port.leave = leave.clone();
+        port.read_permission = read_permission.clone();
         port.own_cores = config.own_cores;
         port
     };
@@ -218,7 +220,7 @@ impl ShmEndpoint {
             inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
             costs: Default::default(),
             is_held: false,
-            habit: Habit::of(can_read),
+            rendezvous_mode: RendezvousMode::of(can_read),
         };
         let mut unexpected = UnexpectedBytes::default();
         unexpected.add_window(locals.len() * WINDOW_BYTES);
@@ -232,14 +234,14 @@ impl ShmEndpoint {
             layout,
             peers: locals.iter().enumerate().map(peer).collect(),
             staging: StagingSlots::new(segment.clone(), layout, port, me),
-            reads: Reads::new(segment.clone(), layout, port, me),
+            cma: Cma::new(segment.clone(), layout, port, me),
             segment: segment.clone(),
             bell: bell.clone(),
             can_read,
             own_cores: true,
-            rendezvous_sends: Numbered::default(),
+            rendezvous_sends: Slab::default(),
             cma_due: Default::default(),
-            cico_recvs: Numbered::default(),
+            cico_recvs: Slab::default(),
             cico_sends: Default::default(),
             early_recvs: Vec::new(),
             early_pieces: Vec::new(),
@@ -247,7 +249,7 @@ impl ShmEndpoint {
             backlog: Default::default(),
             events: Vec::with_capacity(64),
             views: Vec::with_capacity(16),
-            due_views: Vec::with_capacity(16),
+            next_views: Vec::with_capacity(16),
             matcher,
             unexpected,
             n_held: 0,
@@ -255,7 +257,7 @@ impl ShmEndpoint {
             is_abandoned: false,
             answer: None,
             reported: None,
-            leave: None,
+            read_permission: None,
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::Rank;
 use crate::endpoint::matcher::Unexpected;
-use crate::endpoint::{
-    Arrival, Event, Posted as Taken, RecvPost, Slot, View, WireError, WireRegion,
-};
+use crate::endpoint::{Arrival, Event, Posted, RecvPost, Slot, View, WireError, WireRegion};
 
 use super::SimEndpoint;
 pub(super) use super::net::Body;
@@ -52,12 +50,12 @@ impl SimEndpoint {
         core: &mut Core,
         from: Rank,
         posted: RecvPost,
-    ) -> Taken {
+    ) -> Posted {
         let peer = self.peer(core, from);
         let puts_off = core.habits.puts_off;
         if core.chance(puts_off) {
             self.try_again(core);
-            return Taken::Later;
+            return Posted::Later;
         }
         let (tag, len) = (posted.tag, posted.region.len);
         core.note(self.rank, TraceStep::Awaits { from, port: self.port, tag, len });
@@ -73,12 +71,12 @@ impl SimEndpoint {
         let tells = core.habits.tells_at_once;
         if is_met && self.events.last() == Some(&received) && core.chance(tells) {
             self.events.pop();
-            return Taken::Done;
+            return Posted::Done;
         }
         if !self.events.is_empty() {
             self.try_again(core);
         }
-        Taken::Accepted
+        Posted::Accepted
     }
 
     /// A message has come before its receive. The credit of an eager one may be kept with it.
@@ -92,7 +90,7 @@ impl SimEndpoint {
         if matches!(message.body, Body::Eager(_)) {
             self.owed[peer] += 1;
         }
-        self.matcher.keep(peer, message);
+        self.matcher.add_unexpected(peer, message);
     }
 
     /// A receive has been posted, whose message may have been kept.
@@ -241,7 +239,8 @@ impl SimEndpoint {
         match packet {
             Packet::Message { tag, len, body } => {
                 let peer = self.peer(core, from);
-                let found = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?;
+                let found =
+                    self.matcher.match_message(peer, tag).map_err(|other| self.differs(other))?;
                 let message = Unexpected { tag, len: len as usize, body };
                 let Some(posted) = found else {
                     self.keep(peer, message);

@@ -57,7 +57,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Rank;
 use crate::error::Blame;
-use crate::numbered::Numbered;
+use crate::slab::Slab;
 
 use super::matcher::{Matcher, OtherCall, of_another_call};
 use super::unexpected::UnexpectedBytes;
@@ -102,7 +102,7 @@ pub struct SimEndpoint {
     /// and the credits that are to be given back to it.
     owed: Vec<u32>,
     /// Lent messages that come in pieces.
-    rendezvous_recvs: Numbered<RendezvousRecv>,
+    rendezvous_recvs: Slab<RendezvousRecv>,
     /// Lent messages that this rank reads.
     readings: Vec<Reading>,
     /// Messages of this rank that receivers have asked for.
@@ -139,7 +139,7 @@ impl SimEndpoint {
             ranks: Vec::new(),
             credits: Vec::new(),
             owed: Vec::new(),
-            rendezvous_recvs: Numbered::default(),
+            rendezvous_recvs: Slab::default(),
             readings: Vec::new(),
             cico_sends: Vec::new(),
             shown: Vec::new(),
@@ -267,7 +267,7 @@ impl Endpoint for SimEndpoint {
         let mut core = net.lock();
         core.abandon(self.rank, self.port);
         self.matcher.clear();
-        self.rendezvous_recvs = Numbered::default();
+        self.rendezvous_recvs = Slab::default();
         self.readings.clear();
         self.cico_sends.clear();
         self.events.clear();

@@ -8,7 +8,7 @@ use super::SimEndpoint;
 use super::net::{Packet, What};
 
 impl Observer for SimEndpoint {
-    fn show(&mut self, status: Status) {
+    fn publish(&mut self, status: Status) {
         let mut core = self.net.lock();
         core.port(self.rank, self.port).status = Some(status);
         // Whoever may free memory that it writes to is told by this.
@@ -21,7 +21,7 @@ impl Observer for SimEndpoint {
         }
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.answer = None;
         if self.is_abandoned {
             return Ok(false);
@@ -35,7 +35,7 @@ impl Observer for SimEndpoint {
         self.answer.take()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         let mut core = self.net.lock();
         let n_ranks = core.n_ranks();
         for rank in gossip_peers(self.rank, n_ranks) {
@@ -43,7 +43,7 @@ impl Observer for SimEndpoint {
         }
     }
 
-    fn told(&mut self) -> Option<Blame> {
+    fn received_news(&mut self) -> Option<Blame> {
         self.news
     }
 }

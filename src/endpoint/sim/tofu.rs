@@ -289,24 +289,24 @@ impl Endpoint for SimulatedUtofu {
 }
 
 impl Observer for SimulatedUtofu {
-    fn show(&mut self, status: Status) {
-        self.inner.show(status);
+    fn publish(&mut self, status: Status) {
+        self.inner.publish(status);
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
-        self.inner.ask(rank)
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.inner.request_status(rank)
     }
 
     fn answer(&mut self) -> Option<Status> {
         self.inner.answer()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         self.excuse();
-        self.inner.tell(blame);
+        self.inner.send_news(blame);
     }
 
-    fn told(&mut self) -> Option<Blame> {
-        self.inner.told()
+    fn received_news(&mut self) -> Option<Blame> {
+        self.inner.received_news()
     }
 }
