@@ -187,9 +187,7 @@ mod tests {
         {
             let mut into = vec![255; len + 131 + 1];
             // SAFETY: both have the room.
-            unsafe {
-                stores.copy(from[skipped..].as_ptr(), into[at..].as_mut_ptr(), len, len)
-            };
+            unsafe { stores.copy(from[skipped..].as_ptr(), into[at..].as_mut_ptr(), len, len) };
             assert_eq!(into[at..][..len], from[skipped..][..len]);
             assert!(into[..at].iter().chain(&into[at + len..]).all(|&byte| byte == 255));
         }

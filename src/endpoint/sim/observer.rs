@@ -5,14 +5,14 @@ use crate::endpoint::{Observer, Status, WireError, gossip_peers};
 use crate::error::Blame;
 
 use super::SimEndpoint;
-use super::net::{Packet, What};
+use super::net::{Action, Packet};
 
 impl Observer for SimEndpoint {
     fn publish(&mut self, status: Status) {
         let mut core = self.net.lock();
         core.port(self.rank, self.port).status = Some(status);
         // Whoever may free memory that it writes to is told by this.
-        let is_left = status == Status::Left && core.habits.keyless_bytes.is_some();
+        let is_left = status == Status::Left && core.params.keyless_bytes.is_some();
         if is_left && let Some(to) = core.unfenced(self.rank, self.port) {
             let (rank, port) = (self.rank, self.port);
             core.violated(format!(
@@ -27,7 +27,7 @@ impl Observer for SimEndpoint {
             return Ok(false);
         }
         self.is_asked = true;
-        self.net.lock().later(What::Ask { asker: self.rank, port: self.port, about: rank });
+        self.net.lock().later(Action::Ask { asker: self.rank, port: self.port, about: rank });
         Ok(true)
     }
 
