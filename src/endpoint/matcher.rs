@@ -111,7 +111,7 @@ impl<B> Matcher<B> {
             return None;
         }
         let is_it = |unexpected: &Unexpected<B>| {
-            unexpected.tag.names_same(tag)
+            unexpected.tag.same_message(tag)
                 || planted::is(Planted::EarlyToAnother) && unexpected.tag.message == tag.message
         };
         let at = unexpected.iter().position(is_it)?;
@@ -147,7 +147,7 @@ impl<B> Matcher<B> {
     ) -> Result<Option<RecvPost>, OtherCall> {
         self.check(peer, tag)?;
         let posted = &mut self.peers[peer].posted;
-        let Some(at) = posted.iter().position(|posted| posted.tag.names_same(tag)) else {
+        let Some(at) = posted.iter().position(|posted| posted.tag.same_message(tag)) else {
             return Ok(None);
         };
         self.n_posted -= 1;
@@ -160,7 +160,7 @@ impl<B> Matcher<B> {
     /// As [`match_message`](Matcher::match_message).
     pub(super) fn posted_for(&self, peer: usize, tag: Tag) -> Result<Option<&RecvPost>, OtherCall> {
         self.check(peer, tag)?;
-        Ok(self.peers[peer].posted.iter().find(|posted| posted.tag.names_same(tag)))
+        Ok(self.peers[peer].posted.iter().find(|posted| posted.tag.same_message(tag)))
     }
 
     /// Stores a message whose receive is not posted.

@@ -45,13 +45,13 @@ impl Tag {
 
     /// Another signature than `call` whose messages match those of `call`. A rank sends under it after it has
     /// detected that other ranks make another call.
-    pub fn not(call: u16) -> u16 {
+    pub fn other_call(call: u16) -> u16 {
         call ^ 0xff
     }
 
     /// Whether two tags name the same message; ignores the signatures of calls.
     #[inline]
-    pub fn names_same(self, other: Tag) -> bool {
+    pub fn same_message(self, other: Tag) -> bool {
         (self.message, self.operation, self.context)
             == (other.message, other.operation, other.context)
     }

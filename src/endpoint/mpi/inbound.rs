@@ -79,7 +79,7 @@ impl State {
         }
         let rank = self.peers[index as usize].rank;
         let is_it = |awaited: &HeaderlessRecv| {
-            awaited.envelope.from == rank && awaited.recv.tag.names_same(tag)
+            awaited.envelope.from == rank && awaited.recv.tag.same_message(tag)
         };
         self.transfers.cancel_headerless_recv(is_it)
     }

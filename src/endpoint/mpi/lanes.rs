@@ -304,7 +304,7 @@ mod tests {
         for last in [i32::MAX, (1 << 28) - 1] {
             let tags = Tags::up_to(last);
             let of = |call, len| tags.of(3, Tag { call, ..TAG }, len);
-            for call in [0x1235, 0x1334, Tag::not(TAG.call)] {
+            for call in [0x1235, 0x1334, Tag::other_call(TAG.call)] {
                 assert_ne!(of(call, 1 << 20), of(TAG.call, 1 << 20), "{call:x}");
             }
             let lens = (0..1000).map(|at| of(TAG.call, (1 << 20) + 8 * at));

@@ -37,7 +37,7 @@ impl Hostile {
     /// `can_read` says whether the port may read its peer's memory. The peer's process does not exist.
     pub(crate) fn new(can_read: bool) -> Self {
         let (segment, _file) = Segment::create(LAYOUT.len(), 1).expect("memory");
-        let nobody = Process { pid: i32::MAX as u32, shown: i32::MAX as u32, started: 1 };
+        let nobody = Process { pid: i32::MAX as u32, proc_pid: i32::MAX as u32, started: 1 };
         let locals = [(0, Process::own()), (1, nobody)];
         let locals = locals.map(|(rank, process)| (rank, Arc::new(Watch::new(process))));
         let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, LAYOUT, ME));

@@ -105,10 +105,10 @@ impl ShmEndpoint {
         let region = recv.region;
         let len = (region.len - done).min(READ_BYTES);
         let Peer { process, costs, .. } = &mut self.peers[peer];
-        let (reads, owner) = (&self.cma, (peer, &**process));
+        let (cma, owner) = (&self.cma, (peer, &**process));
         // SAFETY: within the region of a posted receive; the sender does not change the message before `Done`.
         let read = costs.reading(len, || unsafe {
-            reads.read(owner, message.from + done as u64, region.ptr.add(done), len)
+            cma.read(owner, message.from + done as u64, region.ptr.add(done), len)
         });
         let read = read
             .map_err(|error| WireError::new("process_vm_readv", error).at(self.peers[peer].rank))?;

@@ -63,8 +63,8 @@ impl ShmCard {
 
     fn encode(self) -> [u8; CARD_BYTES] {
         let ShmCard { host, node, process, probe, token } = self;
-        let Process { pid, shown, started } = process;
-        let words = [host, node, u64::from(pid), u64::from(shown), started, probe, token];
+        let Process { pid, proc_pid, started } = process;
+        let words = [host, node, u64::from(pid), u64::from(proc_pid), started, probe, token];
         let mut bytes = [0; CARD_BYTES];
         for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
@@ -84,12 +84,13 @@ impl ShmCard {
             Ok(words) if card.len() == CARD_BYTES => words,
             _ => return Err(format!("rank {rank} sent a card of {} bytes", card.len())),
         };
-        let [host, node, pid, shown, started, probe, token] = words.map(u64::from_le_bytes);
+        let [host, node, pid, proc_pid, started, probe, token] = words.map(u64::from_le_bytes);
         // The system interprets 0 and numbers beyond a pid_t's range differently.
         let most = i32::MAX as u64;
         let pid = check_range("its process number", pid, (1, most)).map_err(of_rank)? as u32;
-        let shown = check_range("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
-        Ok(ShmCard { host, node, process: Process { pid, shown, started }, probe, token })
+        let proc_pid =
+            check_range("its number in /proc", proc_pid, (0, most)).map_err(of_rank)? as u32;
+        Ok(ShmCard { host, node, process: Process { pid, proc_pid, started }, probe, token })
     }
 }
 
@@ -153,7 +154,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         // The creator does not open the segment by name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
-            let (pid, fd) = (leaders_card.process.shown, u32::from_le_bytes([a, b, c, d]));
+            let (pid, fd) = (leaders_card.process.proc_pid, u32::from_le_bytes([a, b, c, d]));
             let token = leaders_card.token;
             let open = || Segment::open(pid, fd, layout.len(), token);
             let opened = Segment::made_here(token).map_or_else(open, Ok);

@@ -137,7 +137,7 @@ impl UtofuEndpoint {
     /// Grants a credit, as soon as one is free, to a short message that is announced and whose receive is posted.
     fn request_grant(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        if peer.awaiting_grant.iter().any(|awaiting_grant| awaiting_grant.tag.names_same(tag)) {
+        if peer.awaiting_grant.iter().any(|awaiting_grant| awaiting_grant.tag.same_message(tag)) {
             let reason = format!("rank {} announced a message twice", peer.rank);
             return Err(WireError::new("matching of messages", reason));
         }
@@ -224,7 +224,7 @@ impl UtofuEndpoint {
 
     /// Whether an announcement has arrived after the message or withdrawal that makes it void.
     pub(super) fn is_void(&mut self, queue: usize, tag: Tag) -> bool {
-        let is_it = |(of, other): &(usize, Tag)| *of == queue && other.names_same(tag);
+        let is_it = |(of, other): &(usize, Tag)| *of == queue && other.same_message(tag);
         let found = self.void_announcements.iter().position(is_it);
         found.map(|at| self.void_announcements.swap_remove(at)).is_some()
     }

@@ -283,7 +283,8 @@ impl Peer {
     /// If the peer grants more credits than the channel has slots.
     pub(super) fn granted(&mut self, tag: Tag, len: usize) -> Result<bool, InvalidField> {
         let ring = ring_of(len) as usize;
-        let Some(short) = take(&mut self.messages[ring], |short| short.tag.names_same(tag)) else {
+        let Some(short) = take(&mut self.messages[ring], |short| short.tag.same_message(tag))
+        else {
             return Ok(false);
         };
         self.outgoing[ring].granted()?;
@@ -317,7 +318,7 @@ impl Peer {
         let Some(at) = self
             .awaiting_grant
             .iter()
-            .position(|awaiting_grant| awaiting_grant.tag.names_same(tag))
+            .position(|awaiting_grant| awaiting_grant.tag.same_message(tag))
         else {
             return credit_kind == CreditKind::Announced;
         };
@@ -338,7 +339,7 @@ impl Peer {
     pub(super) fn take_clear_to_send(&mut self, tag: Tag, is_long: bool) -> bool {
         let is_it = |outbound: &Outbound| match outbound {
             Outbound::Control(Descriptor::ClearToSend { tag: of, len, .. }) => {
-                of.names_same(tag) && self::is_long(*len as usize) == is_long
+                of.same_message(tag) && self::is_long(*len as usize) == is_long
             }
             _ => false,
         };
