@@ -92,12 +92,8 @@ mod tests {
             assert_eq!((refusal.call, refusal.peer), ("opening", Some(2)));
             assert!(refusal.reason.contains("no device"), "{refusal}");
         }
-        for exchange_error in learnt(false) {
-            assert_eq!(
-                (exchange_error.call, exchange_error.peer),
-                ("exchange of addresses", None),
-                "{exchange_error}"
-            );
+        for error in learnt(false) {
+            assert_eq!((error.call, error.peer), ("exchange of addresses", None), "{error}");
         }
     }
 

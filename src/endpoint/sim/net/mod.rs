@@ -50,7 +50,7 @@ pub(crate) struct Config {
     pub(crate) seed: u64,
     /// A wire with fixed parameters, on which many ranks are simulated quickly.
     pub(crate) is_calm: bool,
-    /// Keeps all entries of the trace; see [`Wire::entries`](super::Wire::entries).
+    /// Keeps all entries of the trace; see [`SimWire::entries`](super::SimWire::entries).
     pub(crate) keeps_entries: bool,
     /// Ranks that have not ended after so long hang.
     pub(crate) limit: Duration,
