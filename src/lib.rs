@@ -22,10 +22,10 @@ mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
-mod numbered;
 #[doc(hidden)]
 pub mod planted;
 pub mod reduce;
+mod slab;
 mod symbols;
 mod sync;
 mod timeline;

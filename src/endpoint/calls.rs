@@ -10,42 +10,42 @@ use super::Tag;
 pub(super) const CALLS: usize = 1024;
 
 /// An operation, and the number of its call on this rank.
-type Made = (u64, u16);
+type OwnCall = (u64, u16);
 
 /// An empty entry: the last operation of the last possible communicator.
-const NONE: Made = (u64::MAX, 0);
+const NONE: OwnCall = (u64::MAX, 0);
 
 /// An operation that this rank has not entered, and the number of its call according to peers.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct PeerCall {
     operation: u64,
     call: u16,
     /// Whether messages of different calls have arrived for the operation.
     differ: bool,
 }
 
-const NOT_HEARD: Heard = Heard { operation: NONE.0, call: NONE.1, differ: false };
+const NO_PEER_CALL: PeerCall = PeerCall { operation: NONE.0, call: NONE.1, differ: false };
 
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
 pub(super) struct Calls {
     /// The last operation entered; most messages belong to it.
-    last: Made,
-    made: Box<[Made]>,
+    last: OwnCall,
+    own_calls: Box<[OwnCall]>,
     /// Operations that this rank has not entered and for which messages have arrived.
-    heard: Box<[Heard]>,
-    /// Number of operations in `heard`.
-    n_heard: u32,
+    peer_calls: Box<[PeerCall]>,
+    /// Number of operations in `peer_calls`.
+    n_peer_calls: u32,
 }
 
 impl Calls {
     /// A table of `n` operations, a power of two.
-    pub(super) fn remembering(n: usize) -> Self {
+    pub(super) fn with_capacity(n: usize) -> Self {
         Calls {
             last: NONE,
-            made: vec![NONE; n].into(),
-            heard: vec![NOT_HEARD; n].into(),
-            n_heard: 0,
+            own_calls: vec![NONE; n].into(),
+            peer_calls: vec![NO_PEER_CALL; n].into(),
+            n_peer_calls: 0,
         }
     }
 
@@ -53,7 +53,7 @@ impl Calls {
     fn place(&self, operation: u64) -> usize {
         // Operations of a communicator have consecutive numbers; contexts differ by small numbers, too.
         let mixed = operation ^ (operation >> Tag::OPERATION_BITS).wrapping_mul(97);
-        mixed as usize & (self.made.len() - 1)
+        mixed as usize & (self.own_calls.len() - 1)
     }
 
     /// Records an operation of this rank. Returns whether the operation is new and messages of another call have
@@ -66,51 +66,51 @@ impl Calls {
         }
         self.last = entry;
         let place = self.place(entry.0);
-        self.made[place] = entry;
-        self.n_heard > 0 && self.has_heard_otherwise(entry)
+        self.own_calls[place] = entry;
+        self.n_peer_calls > 0 && self.take_mismatch(entry)
     }
 
-    fn has_heard_otherwise(&mut self, (operation, call): Made) -> bool {
+    fn take_mismatch(&mut self, (operation, call): OwnCall) -> bool {
         let at = self.place(operation);
-        let place = &mut self.heard[at];
+        let place = &mut self.peer_calls[at];
         if place.operation != operation {
             return false;
         }
-        let heard = std::mem::replace(place, NOT_HEARD);
-        self.n_heard -= 1;
-        heard.differ || heard.call != call
+        let peer_calls = std::mem::replace(place, NO_PEER_CALL);
+        self.n_peer_calls -= 1;
+        peer_calls.differ || peer_calls.call != call
     }
 
     /// Records an unexpected message.
     #[inline]
-    pub(super) fn hear(&mut self, tag: Tag) {
+    pub(super) fn note_message(&mut self, tag: Tag) {
         let (operation, call) = (tag.operation_id(), tag.call);
-        if self.made(operation).is_some() {
+        if self.own_call(operation).is_some() {
             return;
         }
         let at = self.place(operation);
-        let heard = &mut self.heard[at];
-        if heard.operation == operation {
-            heard.differ |= heard.call != call;
+        let peer_calls = &mut self.peer_calls[at];
+        if peer_calls.operation == operation {
+            peer_calls.differ |= peer_calls.call != call;
             return;
         }
-        self.n_heard += u32::from(heard.operation == NONE.0);
-        *heard = Heard { operation, call, differ: false };
+        self.n_peer_calls += u32::from(peer_calls.operation == NONE.0);
+        *peer_calls = PeerCall { operation, call, differ: false };
     }
 
     /// The number of this rank's call for the operation, if the operation is remembered.
     #[inline]
-    fn made(&self, operation: u64) -> Option<u16> {
-        let is_it = |made: &&Made| made.0 == operation;
-        let made = Some(&self.last).filter(is_it);
-        let made = made.or_else(|| Some(&self.made[self.place(operation)]).filter(is_it));
-        made.map(|(_, call)| *call)
+    fn own_call(&self, operation: u64) -> Option<u16> {
+        let is_it = |own: &&OwnCall| own.0 == operation;
+        let own = Some(&self.last).filter(is_it);
+        let own = own.or_else(|| Some(&self.own_calls[self.place(operation)]).filter(is_it));
+        own.map(|(_, call)| *call)
     }
 
     /// Whether this rank makes another call for the message's operation, so that this rank's sends and receives need
     /// not match those of the peer.
-    pub(super) fn misses(&self, tag: Tag) -> bool {
-        self.made(tag.operation_id()).is_some_and(|made| !Tag::do_meet(made, tag.call))
+    pub(super) fn mismatches(&self, tag: Tag) -> bool {
+        self.own_call(tag.operation_id()).is_some_and(|own| !Tag::do_match(own, tag.call))
     }
 }
 
@@ -127,37 +127,37 @@ mod tests {
     #[test]
     fn what_comes_before_its_call_is_looked_through_if_it_differs() {
         let other = Tag { call: 0x4321, ..TAG };
-        for (heard, differs) in [
+        for (peer_calls, differs) in [
             (vec![], false),
             (vec![TAG, TAG], false),
             (vec![other], true),
             (vec![other, TAG], true),
             (vec![TAG, other], true),
         ] {
-            let mut calls = Calls::remembering(CALLS);
+            let mut calls = Calls::with_capacity(CALLS);
             assert!(!calls.enter(next(6)));
-            heard.iter().for_each(|&tag| calls.hear(tag));
+            peer_calls.iter().for_each(|&tag| calls.note_message(tag));
             // This operation differs from `TAG`, and so does its place in the table.
             assert!(!calls.enter(next(8)));
-            assert_eq!(calls.enter(TAG), differs, "{heard:?}");
+            assert_eq!(calls.enter(TAG), differs, "{peer_calls:?}");
             // The mismatch is reported once: later messages are compared with the call that this rank has made.
             assert!(!calls.enter(next(9)) && !calls.enter(TAG));
-            calls.hear(other);
-            assert!(calls.misses(other));
+            calls.note_message(other);
+            assert!(calls.mismatches(other));
             assert!(!calls.enter(next(10)) && !calls.enter(TAG));
-            assert_eq!(calls.n_heard, 0);
+            assert_eq!(calls.n_peer_calls, 0);
         }
     }
 
     #[test]
     fn a_place_is_the_last_ones() {
-        let mut calls = Calls::remembering(CALLS);
+        let mut calls = Calls::with_capacity(CALLS);
         let far = next(TAG.operation + CALLS as u32);
         assert_eq!(calls.place(TAG.operation_id()), calls.place(far.operation_id()));
-        calls.hear(TAG);
-        calls.hear(far);
-        assert_eq!(calls.n_heard, 1);
-        assert!(!calls.enter(TAG) && calls.n_heard == 1);
-        assert!(calls.enter(Tag { call: 1, ..far }) && calls.n_heard == 0);
+        calls.note_message(TAG);
+        calls.note_message(far);
+        assert_eq!(calls.n_peer_calls, 1);
+        assert!(!calls.enter(TAG) && calls.n_peer_calls == 1);
+        assert!(calls.enter(Tag { call: 1, ..far }) && calls.n_peer_calls == 0);
     }
 }

@@ -61,7 +61,7 @@ pub(super) struct Matcher<B> {
 impl<B> Matcher<B> {
     /// A matcher without peers. Remembers the calls of `n_calls` operations, a power of two.
     pub(super) fn new(n_calls: usize) -> Self {
-        let calls = Calls::remembering(n_calls);
+        let calls = Calls::with_capacity(n_calls);
         Matcher { calls, peers: Vec::new(), n_posted: 0, n_unexpected: 0 }
     }
 
@@ -80,14 +80,14 @@ impl<B> Matcher<B> {
     /// [`OtherCall`] if a message has arrived for the operation that matches no receive of this call.
     #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> Result<(), OtherCall> {
-        if self.calls.enter(tag) { self.look_through(tag) } else { Ok(()) }
+        if self.calls.enter(tag) { self.check_unexpected(tag) } else { Ok(()) }
     }
 
     #[cold]
-    fn look_through(&self, tag: Tag) -> Result<(), OtherCall> {
+    fn check_unexpected(&self, tag: Tag) -> Result<(), OtherCall> {
         let other = |unexpected: &Unexpected<B>| {
             unexpected.tag.operation_id() == tag.operation_id()
-                && !Tag::do_meet(unexpected.tag.call, tag.call)
+                && !Tag::do_match(unexpected.tag.call, tag.call)
         };
         let found = self.peers.iter().position(|peer| peer.unexpected.iter().any(other));
         found.map_or(Ok(()), |peer| Err(OtherCall { peer }))
@@ -111,7 +111,7 @@ impl<B> Matcher<B> {
             return None;
         }
         let is_it = |unexpected: &Unexpected<B>| {
-            unexpected.tag.names_same(tag)
+            unexpected.tag.same_message(tag)
                 || planted::is(Planted::EarlyToAnother) && unexpected.tag.message == tag.message
         };
         let at = unexpected.iter().position(is_it)?;
@@ -132,7 +132,7 @@ impl<B> Matcher<B> {
     /// [`OtherCall`] if it cannot.
     #[inline]
     pub(super) fn check(&self, peer: usize, tag: Tag) -> Result<(), OtherCall> {
-        if self.calls.misses(tag) { Err(OtherCall { peer }) } else { Ok(()) }
+        if self.calls.mismatches(tag) { Err(OtherCall { peer }) } else { Ok(()) }
     }
 
     /// Processes the arrival of a message: removes and returns its receive, if that is posted.
@@ -140,10 +140,14 @@ impl<B> Matcher<B> {
     /// # Errors
     /// [`OtherCall`] if the message belongs to another call than this rank's, and no receive will match it.
     #[inline]
-    pub(super) fn meet(&mut self, peer: usize, tag: Tag) -> Result<Option<RecvPost>, OtherCall> {
+    pub(super) fn match_message(
+        &mut self,
+        peer: usize,
+        tag: Tag,
+    ) -> Result<Option<RecvPost>, OtherCall> {
         self.check(peer, tag)?;
         let posted = &mut self.peers[peer].posted;
-        let Some(at) = posted.iter().position(|posted| posted.tag.names_same(tag)) else {
+        let Some(at) = posted.iter().position(|posted| posted.tag.same_message(tag)) else {
             return Ok(None);
         };
         self.n_posted -= 1;
@@ -153,15 +157,15 @@ impl<B> Matcher<B> {
     /// The posted receive that an announced message will match.
     ///
     /// # Errors
-    /// As [`meet`](Matcher::meet).
+    /// As [`match_message`](Matcher::match_message).
     pub(super) fn posted_for(&self, peer: usize, tag: Tag) -> Result<Option<&RecvPost>, OtherCall> {
         self.check(peer, tag)?;
-        Ok(self.peers[peer].posted.iter().find(|posted| posted.tag.names_same(tag)))
+        Ok(self.peers[peer].posted.iter().find(|posted| posted.tag.same_message(tag)))
     }
 
     /// Stores a message whose receive is not posted.
-    pub(super) fn keep(&mut self, peer: usize, message: Unexpected<B>) {
-        self.calls.hear(message.tag);
+    pub(super) fn add_unexpected(&mut self, peer: usize, message: Unexpected<B>) {
+        self.calls.note_message(message.tag);
         self.peers[peer].unexpected.push_back(message);
         self.n_unexpected += 1;
     }
@@ -198,7 +202,7 @@ impl<B> Matcher<B> {
 
     /// Whether receives of this peer are posted whose messages have not arrived.
     #[inline]
-    pub(super) fn awaits(&self, peer: usize) -> bool {
+    pub(super) fn has_posted(&self, peer: usize) -> bool {
         !self.peers[peer].posted.is_empty()
     }
 

@@ -16,7 +16,7 @@ pub(super) fn agree(
 ) -> Result<Records, WireError> {
     exchange
         .agree(mine)
-        .map_err(|error| lost(&error))?
+        .map_err(|error| exchange_error(&error))?
         .map_err(|refusal| WireError::new(call, &refusal).at(refusal.rank as Rank))
 }
 
@@ -25,20 +25,20 @@ pub(super) fn agree(
 pub(crate) const PROTOCOL: u32 = 1;
 
 /// The first bytes of every card; the protocol's version follows.
-const MARK: [u8; 4] = *b"hopb";
+const MAGIC: [u8; 4] = *b"hopb";
 
 /// `card` after the mark and the protocol's version: the first record that a rank sends to the others.
-pub(crate) fn stamped(card: &[u8]) -> Vec<u8> {
-    [&MARK, &PROTOCOL.to_le_bytes(), card].concat()
+pub(crate) fn with_protocol(card: &[u8]) -> Vec<u8> {
+    [&MAGIC, &PROTOCOL.to_le_bytes(), card].concat()
 }
 
-/// The card in the [`stamped`] record of `rank`; `me` is this rank.
+/// The card in the [`with_protocol`] record of `rank`; `me` is this rank.
 ///
 /// # Errors
 /// Names the protocols of both ranks, if they differ.
-pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], String> {
+pub(crate) fn check_protocol(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], String> {
     let theirs = match bytes.split_first_chunk::<4>() {
-        Some((&MARK, rest)) => rest.split_first_chunk::<4>(),
+        Some((&MAGIC, rest)) => rest.split_first_chunk::<4>(),
         _ => None,
     };
     let theirs = theirs.map(|(number, card)| (u32::from_le_bytes(*number), card));
@@ -54,7 +54,7 @@ pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], Str
 }
 
 /// The error of a failed exchange.
-pub(crate) fn lost(error: &BootstrapError) -> WireError {
+pub(crate) fn exchange_error(error: &BootstrapError) -> WireError {
     WireError::new("exchange of addresses", error)
 }
 
@@ -92,20 +92,20 @@ mod tests {
             assert_eq!((refusal.call, refusal.peer), ("opening", Some(2)));
             assert!(refusal.reason.contains("no device"), "{refusal}");
         }
-        for lost in learnt(false) {
-            assert_eq!((lost.call, lost.peer), ("exchange of addresses", None), "{lost}");
+        for error in learnt(false) {
+            assert_eq!((error.call, error.peer), ("exchange of addresses", None), "{error}");
         }
     }
 
     #[test]
     fn another_protocol_is_named_with_both_ranks() {
-        assert_eq!(unstamped(&stamped(b"card"), 3, 0), Ok(&b"card"[..]));
-        let mut newer = stamped(b"card");
+        assert_eq!(check_protocol(&with_protocol(b"card"), 3, 0), Ok(&b"card"[..]));
+        let mut newer = with_protocol(b"card");
         newer[4] += 1;
-        let refusal = unstamped(&newer, 3, 0).unwrap_err();
+        let refusal = check_protocol(&newer, 3, 0).unwrap_err();
         assert!(refusal.contains("rank 3 uses protocol 2, rank 0 protocol 1"), "{refusal}");
         for none in [&b""[..], b"hopb", b"hopb\x01\0\0", b"something else"] {
-            let refusal = unstamped(none, 3, 0).unwrap_err();
+            let refusal = check_protocol(none, 3, 0).unwrap_err();
             assert!(refusal.contains("rank 3") && refusal.contains("release"), "{refusal}");
         }
     }

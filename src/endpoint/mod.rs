@@ -23,7 +23,6 @@
 
 mod calls;
 mod clock;
-mod garbled;
 mod lists;
 mod matcher;
 mod meeting;
@@ -43,6 +42,7 @@ mod tag;
 mod time;
 pub mod unexpected;
 pub mod utofu;
+mod validation;
 
 /// Functions that accept arbitrary bytes of other processes, for fuzzing.
 #[cfg(feature = "fuzzing")]
@@ -57,7 +57,7 @@ pub(crate) mod hostile {
 }
 
 pub use clock::Clock;
-pub(crate) use meeting::{lost, stamped, unstamped};
+pub(crate) use meeting::{check_protocol, exchange_error, with_protocol};
 pub(crate) use status::gossip_peers;
 pub use status::{Beat, Status};
 pub use tag::Tag;
@@ -254,8 +254,8 @@ pub trait Endpoint: Send {
 
     /// Aborts after a failure: drops all posts, and all cached registrations of users' memory. After this call
     /// nothing reads or writes that memory through this endpoint, as far as the device allows, and earlier news
-    /// ([`Observer::tell`]) have been sent. The call takes at most 100 ms, unless threads of this process take longer
-    /// to read that memory. Later posts are errors, and later polls report nothing.
+    /// ([`Observer::send_news`]) have been sent. The call takes at most 100 ms, unless threads of this process take
+    /// longer to read that memory. Later posts are errors, and later polls report nothing.
     fn abandon(&mut self);
 
     /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.
@@ -347,7 +347,6 @@ pub trait Registry {
     /// Whether all writes to peers have arrived, so that the peers may free that memory. The caller repeats the call,
     /// with polls in between, until it returns true. While it does so, neither this rank nor any rank that it has
     /// communicated with may have anything posted.
-    /// posted meanwhile.
     ///
     /// # Errors
     /// [`WireError`] if the wire fails.
@@ -360,24 +359,24 @@ pub trait Registry {
 /// Failure detection: information of ranks about each other besides messages.
 pub trait Observer {
     /// Publishes `status` for other ranks to read.
-    fn show(&mut self, status: Status);
+    fn publish(&mut self, status: Status);
 
     /// Requests the status of `rank`, without help of that rank; the answer arrives while this rank polls. False if
     /// no request is possible now, for instance because an earlier one is pending.
     ///
     /// # Errors
     /// [`WireError`] for a failure of the wire that is unrelated to the request.
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError>;
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError>;
 
     /// The answer to the last request, once it has arrived.
     fn answer(&mut self) -> Option<Status>;
 
     /// Tells some ranks, which forward the news, that this rank gives up and why. Best effort: arrival is not
     /// confirmed.
-    fn tell(&mut self, blame: Blame);
+    fn send_news(&mut self, blame: Blame);
 
     /// The news that another rank has sent.
-    fn told(&mut self) -> Option<Blame>;
+    fn received_news(&mut self) -> Option<Blame>;
 }
 
 /// How long an abandoned endpoint waits for its posts.

@@ -6,7 +6,7 @@
 use crate::error::{Blame, Fault};
 
 use super::Rank;
-use super::garbled::{Garbled, at_most, within};
+use super::validation::{InvalidField, check_max, check_range};
 
 /// State of a rank, as other ranks see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Status {
     ///
     /// # Errors
     /// The first invalid field.
-    pub(super) fn from_word(word: u64, n_ranks: u32) -> Result<Self, Garbled> {
+    pub(super) fn from_word(word: u64, n_ranks: u32) -> Result<Self, InvalidField> {
         let Some((kind, [rank, beat])) = parts(word) else { return Ok(Status::Busy) };
         let waited_for = |rank| rank_of("the rank that a status says is waited for", rank, n_ranks);
         match kind {
@@ -84,7 +84,7 @@ impl Status {
             AT_HARDWARE => Ok(Status::AtHardware(waited_for(rank)?, beat)),
             LEFT => Ok(Status::Left),
             _ => {
-                let fault = within("a status's kind", kind, (0, AT_HARDWARE))? - GIVEN_UP;
+                let fault = check_range("a status's kind", kind, (0, AT_HARDWARE))? - GIVEN_UP;
                 blame_of(fault as usize, [rank, beat], n_ranks).map(Status::GivenUp)
             }
         }
@@ -92,8 +92,8 @@ impl Status {
 }
 
 /// Checks that `rank` is below `n_ranks`.
-fn rank_of(field: &'static str, rank: Rank, n_ranks: u32) -> Result<Rank, Garbled> {
-    at_most(field, rank.into(), (n_ranks as usize).saturating_sub(1)).map(|rank| rank as Rank)
+fn rank_of(field: &'static str, rank: Rank, n_ranks: u32) -> Result<Rank, InvalidField> {
+    check_max(field, rank.into(), (n_ranks as usize).saturating_sub(1)).map(|rank| rank as Rank)
 }
 
 /// All faults, in the order of their numbers in words.
@@ -117,7 +117,7 @@ fn fault_number(blame: Blame) -> u64 {
     at.unwrap_or_else(|| unreachable!("`FAULTS` lists all")) as u64
 }
 
-fn blame_of(fault: usize, [rank, by]: [Rank; 2], n_ranks: u32) -> Result<Blame, Garbled> {
+fn blame_of(fault: usize, [rank, by]: [Rank; 2], n_ranks: u32) -> Result<Blame, InvalidField> {
     let rank = rank_of("the rank that is told to have failed", rank, n_ranks)?;
     let by = rank_of("the rank that is told to have found out a failure", by, n_ranks)?;
     Ok(Blame { rank, fault: FAULTS[fault], by })
@@ -127,9 +127,9 @@ fn blame_of(fault: usize, [rank, by]: [Rank; 2], n_ranks: u32) -> Result<Blame, 
 ///
 /// # Errors
 /// The first invalid field.
-pub(super) fn blame_from_word(word: u64, n_ranks: u32) -> Result<Option<Blame>, Garbled> {
+pub(super) fn blame_from_word(word: u64, n_ranks: u32) -> Result<Option<Blame>, InvalidField> {
     let Some((kind, ranks)) = parts(word) else { return Ok(None) };
-    let at = within("the fault that is told", kind, (1, FAULTS.len() as u64))? as usize - 1;
+    let at = check_range("the fault that is told", kind, (1, FAULTS.len() as u64))? as usize - 1;
     blame_of(at, ranks, n_ranks).map(Some)
 }
 

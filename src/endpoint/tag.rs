@@ -39,19 +39,19 @@ impl Tag {
     }
 
     /// Whether the messages of two calls match; see [`call`](Tag::call).
-    pub fn do_meet(one: u16, other: u16) -> bool {
+    pub fn do_match(one: u16, other: u16) -> bool {
         one >> 8 == other >> 8
     }
 
     /// Another signature than `call` whose messages match those of `call`. A rank sends under it after it has
     /// detected that other ranks make another call.
-    pub fn not(call: u16) -> u16 {
+    pub fn other_call(call: u16) -> u16 {
         call ^ 0xff
     }
 
     /// Whether two tags name the same message; ignores the signatures of calls.
     #[inline]
-    pub fn names_same(self, other: Tag) -> bool {
+    pub fn same_message(self, other: Tag) -> bool {
         (self.message, self.operation, self.context)
             == (other.message, other.operation, other.context)
     }

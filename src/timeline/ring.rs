@@ -45,7 +45,7 @@ impl Ring {
     #[inline]
     pub(crate) fn push(&mut self, record: Record) {
         if let Some(later) = self.records.get(self.next + AHEAD) {
-            will_write(later);
+            prefetch_write(later);
         }
         self.records[self.next] = record;
         self.next = if self.next + 1 == self.records.len() { 0 } else { self.next + 1 };
@@ -75,7 +75,7 @@ impl Sink for Ring {
 
 /// Prefetches the cache line of a record for writing.
 #[inline]
-fn will_write(record: &Record) {
+fn prefetch_write(record: &Record) {
     let line = std::ptr::from_ref(record);
     // SAFETY: a prefetch, which changes no memory.
     #[cfg(target_arch = "x86_64")]

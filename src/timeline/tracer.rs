@@ -97,16 +97,16 @@ impl Tracer {
         ring.push(Record { start, end, id, bytes, step, kind, ..Record::default() });
     }
 
-    /// Compares this rank's clock with the clocks of other ranks. `meet` is a barrier. All ranks of a world on
+    /// Compares this rank's clock with the clocks of other ranks. `barrier` is a barrier. All ranks of a world on
     /// several hosts call this function.
     ///
     /// # Errors
-    /// Errors of `meet`.
-    pub(crate) fn compare<E>(&self, mut meet: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+    /// Errors of `barrier`.
+    pub(crate) fn compare<E>(&self, mut barrier: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         for _ in 0..ROUNDS {
-            let came = self.now();
-            meet()?;
-            lock(&self.rounds).push([came, self.now()]);
+            let entered = self.now();
+            barrier()?;
+            lock(&self.rounds).push([entered, self.now()]);
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ pub struct SimulationConfig {
     /// Seed of all decisions that the wire leaves open. The same seed repeats a run exactly.
     pub seed: u64,
     /// Whether the wire never defers a post or holds a message back, which speeds up simulations of many ranks. By
-    /// default each seed has its own habits of doing so.
+    /// default each seed has its own probability of doing so.
     pub is_calm: bool,
     /// Whether all events are kept ([`Simulation::story`]); by default only their hash is.
     pub keeps_story: bool,
@@ -209,7 +209,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
         size: (n_ranks, n_ports as usize),
         seed: config.seed,
         is_calm: config.is_calm,
-        is_told: config.keeps_story,
+        keeps_entries: config.keeps_story,
         limit: LIMIT,
     });
     let ranks: Vec<Simulated> = (0..n_ranks).map(|rank| wire.rank(rank)).collect();

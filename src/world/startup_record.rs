@@ -8,7 +8,7 @@ use super::launcher::meeting_error;
 use super::placement::TorusPlace;
 use super::tables;
 use crate::Rank;
-use crate::endpoint::{stamped, unstamped};
+use crate::endpoint::{check_protocol, with_protocol};
 use crate::error::Error;
 
 /// See the module documentation.
@@ -65,7 +65,7 @@ impl StartupRecord {
         let hashes = [self.cores, self.host, self.settings].map(u64::to_le_bytes);
         let hashes = hashes.each_ref().map(|hash| &hash[..HASH_BYTES]).concat();
         let (torus, node) = (torus.to_le_bytes(), node.0.to_le_bytes());
-        stamped(&[&hashes, &self.coords[..], &torus, &node].concat())
+        with_protocol(&[&hashes, &self.coords[..], &torus, &node].concat())
     }
 
     /// Decodes the record of `rank`, as made by [`encode`](StartupRecord::encode); `me` is this rank.
@@ -73,7 +73,7 @@ impl StartupRecord {
     /// # Errors
     /// What is wrong with the record.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
-        let record = unstamped(bytes, rank, me)?;
+        let record = check_protocol(bytes, rank, me)?;
         let wrong = || format!("rank {rank} sent a card of {} bytes, not {BYTES}", record.len());
         let record: &[u8; BYTES] = record.try_into().map_err(|_| wrong())?;
         let bytes = record.iter().map(|&byte| u64::from(byte));

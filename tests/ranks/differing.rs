@@ -167,7 +167,7 @@ fn another_call(open: impl Fn(usize) -> Pair, lens: &[usize]) {
             // Either side may find out.
             let by = 1 - error.peer.expect("a rank is named");
             let observer = pair.0[by as usize].endpoint.observer().unwrap();
-            assert_eq!(observer.told().map(|blame| blame.rank), error.peer, "{error}");
+            assert_eq!(observer.received_news().map(|blame| blame.rank), error.peer, "{error}");
         }
     }
 }

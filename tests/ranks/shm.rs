@@ -278,23 +278,23 @@ fn status_and_news_reach_others() {
     let mut ranks = group(3, true);
     let asked = |by: &mut ShmEndpoint, rank| {
         let observer = by.observer().unwrap();
-        assert!(observer.ask(rank).unwrap());
+        assert!(observer.request_status(rank).unwrap());
         observer.answer()
     };
     assert_eq!(asked(&mut ranks[0], 1), Some(Status::Busy));
-    ranks[1].observer().unwrap().show(Status::WaitsFor(2, 5));
+    ranks[1].observer().unwrap().publish(Status::WaitsFor(2, 5));
     assert_eq!(asked(&mut ranks[0], 1), Some(Status::WaitsFor(2, 5)));
     assert_eq!(asked(&mut ranks[0], 7), Some(Status::Unknown));
     let blame = hopbine::Blame { rank: 2, fault: hopbine::Fault::Failed, by: 1 };
-    ranks[1].observer().unwrap().tell(blame);
+    ranks[1].observer().unwrap().send_news(blame);
     let mut events = Vec::new();
     for rank in [0, 2] {
-        assert_eq!(ranks[rank].observer().unwrap().told(), Some(blame));
+        assert_eq!(ranks[rank].observer().unwrap().received_news(), Some(blame));
         ranks[rank].poll(&mut events).unwrap();
         ranks[rank].poll(&mut events).unwrap();
         assert_eq!(std::mem::take(&mut events), [Event::News(blame)]);
     }
-    assert_eq!(ranks[1].observer().unwrap().told(), None);
+    assert_eq!(ranks[1].observer().unwrap().received_news(), None);
 }
 
 /// Two ranks have asked for long messages of rank 0 in pieces, and one of them does nothing more for now.

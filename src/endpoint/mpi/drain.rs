@@ -10,7 +10,7 @@ use super::library::Comm;
 use super::requests::{finish, n_bytes};
 
 /// The receive of a message that is dropped, and its memory.
-type Taken = (ffi::MPI_Request, Vec<u8>);
+type DroppedRecv = (ffi::MPI_Request, Vec<u8>);
 
 /// Waits for `sends`, at most until `end`. Meanwhile receives and drops the messages of peers: from `first` on, so
 /// that they have had time to hear of the failure, and at least until `least`.
@@ -21,7 +21,9 @@ pub(super) fn drain(comm: Comm, sends: &mut [ffi::MPI_Request], [first, least, e
         if now >= first {
             all.extend(take(comm));
         }
-        all.retain_mut(|(request, _): &mut Taken| !finish(std::slice::from_mut(request), now));
+        all.retain_mut(|(request, _): &mut DroppedRecv| {
+            !finish(std::slice::from_mut(request), now)
+        });
         if finish(sends, now) && all.is_empty() && now >= least || now >= end {
             break;
         }
@@ -32,7 +34,7 @@ pub(super) fn drain(comm: Comm, sends: &mut [ffi::MPI_Request], [first, least, e
 }
 
 /// Starts to receive a message that matches no posted receive, if there is one.
-fn take(comm: Comm) -> Option<Taken> {
+fn take(comm: Comm) -> Option<DroppedRecv> {
     let mut has_come = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
     let (mut message, mut request) = (ffi::message_null(), ffi::request_null());

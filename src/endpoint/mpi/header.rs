@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::endpoint::garbled::{Garbled, at_most, within};
 use crate::endpoint::status::blame_from_word;
+use crate::endpoint::validation::{InvalidField, check_max, check_range};
 use crate::endpoint::{Status, Tag};
 use crate::error::Blame;
 
@@ -22,31 +22,31 @@ pub(super) const FIRST_DATA: i32 = 1;
 /// this bounds MPI's memory.
 pub(super) const CREDITS: u32 = 32;
 /// Credits reserved for headers whose message stays with its sender; the peer never withholds these credits.
-pub(super) const KEPT_CREDITS: u32 = 2;
+pub(super) const RESERVED_CREDITS: u32 = 2;
 
 /// The kind of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A short message, or the next of its `way` parts; the payload follows.
+    /// A short message, or the next of its `arg` parts; the payload follows.
     Short = 1,
-    /// A long message, which is sent with the MPI tag `way`.
+    /// A long message, which is sent with the MPI tag `arg`.
     Long,
     /// Only returns credits.
     Credit,
     /// `operation` encodes which rank has failed, and why.
     News,
     /// Requests the receiver's status; `message` is the request's number.
-    Ask,
+    StatusRequest,
     /// The answer to status request `message`: `operation` is the status word.
-    Answer,
-    /// From now on messages of this communicator of at least `len` bytes go by lane `way`.
+    StatusReply,
+    /// From now on messages of this communicator of at least `len` bytes go by lane `arg`.
     Lane,
-    /// A message without a header, which has the MPI tag `way`, has waited for its receive.
-    Unmet,
-    /// Closes lane `way`, by which the sender has sent `len` messages since it opened the lane.
+    /// A message without a header, which has the MPI tag `arg`, has waited for its receive.
+    Unmatched,
+    /// Closes lane `arg`, by which the sender has sent `len` messages since it opened the lane.
     Close,
-    /// The receiver has closed lane `way`; another communicator may use it.
+    /// The receiver has closed lane `arg`; another communicator may use it.
     Closed,
 }
 
@@ -56,10 +56,10 @@ const KINDS: [Kind; 10] = [
     Kind::Long,
     Kind::Credit,
     Kind::News,
-    Kind::Ask,
-    Kind::Answer,
+    Kind::StatusRequest,
+    Kind::StatusReply,
     Kind::Lane,
-    Kind::Unmet,
+    Kind::Unmatched,
     Kind::Close,
     Kind::Closed,
 ];
@@ -74,28 +74,28 @@ pub(super) struct Header {
     /// The length of the message in bytes, unless the kind says otherwise.
     pub(super) len: u64,
     /// By kind: the number of parts, the MPI tag, or the lane.
-    pub(super) way: u32,
+    pub(super) arg: u32,
     /// Credits that this header returns to its receiver.
     pub(super) credits: u32,
 }
 
 impl Header {
     /// The header of a message.
-    pub(super) fn of(kind: Kind, tag: Tag, len: usize, way: u32) -> Self {
+    pub(super) fn of(kind: Kind, tag: Tag, len: usize, arg: u32) -> Self {
         Header {
             kind,
             call: tag.call,
             message: tag.message,
             operation: tag.operation_id(),
             len: len as u64,
-            way,
+            arg,
             credits: 0,
         }
     }
 
     /// A header without a message.
-    pub(super) fn plain(kind: Kind, operation: u64, message: u32) -> Self {
-        Header { kind, call: 0, message, operation, len: 0, way: 0, credits: 0 }
+    pub(super) fn control(kind: Kind, operation: u64, message: u32) -> Self {
+        Header { kind, call: 0, message, operation, len: 0, arg: 0, credits: 0 }
     }
 
     /// Encodes the header in the machine's byte order, which all ranks of a job share.
@@ -105,7 +105,7 @@ impl Header {
         bytes[0..8].copy_from_slice(&self.operation.to_ne_bytes());
         bytes[8..16].copy_from_slice(&self.len.to_ne_bytes());
         bytes[16..20].copy_from_slice(&self.message.to_ne_bytes());
-        bytes[20..24].copy_from_slice(&self.way.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&self.arg.to_ne_bytes());
         bytes[24..28].copy_from_slice(&self.credits.to_ne_bytes());
         bytes[28..30].copy_from_slice(&self.call.to_ne_bytes());
         bytes[30] = self.kind as u8;
@@ -128,20 +128,20 @@ pub(super) struct Limits {
 pub(super) struct Checked {
     /// Credits that the header returns to its receiver.
     pub(super) credits: u32,
-    pub(super) said: Said,
+    pub(super) content: Content,
 }
 
 /// A [`Kind`] with its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Content {
     Short(Short),
     Long { tag: Tag, len: usize, mpi_tag: i32 },
     Credit,
     News(Option<Blame>),
-    Ask(u32),
-    Answer(u32, Status),
+    StatusRequest(u32),
+    StatusReply(u32, Status),
     Lane { context: u64, lane: u32, least_bytes: usize },
-    Unmet { tag: Tag, len: usize, mpi_tag: i32 },
+    Unmatched { tag: Tag, len: usize, mpi_tag: i32 },
     Close { lane: u32, n_messages: u64 },
     Closed { lane: u32 },
 }
@@ -160,53 +160,56 @@ impl Checked {
     /// # Errors
     /// The first field with an invalid value.
     #[inline]
-    pub(super) fn of(bytes: &[u8; HEADER_BYTES], limits: &Limits) -> Result<Self, Garbled> {
+    pub(super) fn of(bytes: &[u8; HEADER_BYTES], limits: &Limits) -> Result<Self, InvalidField> {
         let half = |at: usize| {
             u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let (words, _) = bytes.as_chunks::<8>();
         let [operation, len] = [words[0], words[1]].map(u64::from_ne_bytes);
-        let (message, way, credits) = (half(16), half(20), half(24));
+        let (message, arg, credits) = (half(16), half(20), half(24));
         let call = u16::from_ne_bytes([bytes[28], bytes[29]]);
-        let credits = within("credits", credits.into(), (0, limits.credits.into()))? as u32;
-        let at = within("a header's kind", bytes[30].into(), (1, KINDS.len() as u64))? as usize - 1;
+        let credits = check_range("credits", credits.into(), (0, limits.credits.into()))? as u32;
+        let at =
+            check_range("a header's kind", bytes[30].into(), (1, KINDS.len() as u64))? as usize - 1;
         let tag = Tag::of_operation(operation, message, call);
-        let long = || at_most("the length of a long message", len, isize::MAX as usize);
+        let long = || check_max("the length of a long message", len, isize::MAX as usize);
         let [last_numbered, last_tag] = limits.last_tags;
         let mpi_tag = |first: i32, last: i32| {
-            within("MPI's tag of a message", way.into(), (first as u64, last as u64))
+            check_range("MPI's tag of a message", arg.into(), (first as u64, last as u64))
                 .map(|tag| tag as i32)
         };
-        let said = match KINDS[at] {
+        let content = match KINDS[at] {
             Kind::Short => {
-                let len = at_most("the length of a short message", len, EAGER_BYTES)?;
+                let len = check_max("the length of a short message", len, EAGER_BYTES)?;
                 let most = len.clamp(1, MOST_PARTS);
-                let n_parts = within("the parts of a message", way.into(), (1, most as u64))?;
+                let n_parts = check_range("the parts of a message", arg.into(), (1, most as u64))?;
                 let most = n_parts as usize * PART_BYTES;
-                at_most("the length of a message in so many parts", len as u64, most)?;
-                Said::Short(Short { tag, len, n_parts: n_parts as usize })
+                check_max("the length of a message in so many parts", len as u64, most)?;
+                Content::Short(Short { tag, len, n_parts: n_parts as usize })
             }
             Kind::Long => {
                 let mpi_tag = mpi_tag(FIRST_DATA, last_numbered)?;
-                Said::Long { tag, len: long()?, mpi_tag }
+                Content::Long { tag, len: long()?, mpi_tag }
             }
-            Kind::Credit => Said::Credit,
-            Kind::News => Said::News(blame_from_word(operation, limits.n_ranks)?),
-            Kind::Ask => Said::Ask(message),
-            Kind::Answer => Said::Answer(message, Status::from_word(operation, limits.n_ranks)?),
+            Kind::Credit => Content::Credit,
+            Kind::News => Content::News(blame_from_word(operation, limits.n_ranks)?),
+            Kind::StatusRequest => Content::StatusRequest(message),
+            Kind::StatusReply => {
+                Content::StatusReply(message, Status::from_word(operation, limits.n_ranks)?)
+            }
             Kind::Lane => {
                 let field = "the least length of messages that go by a lane";
-                let least_bytes = within(field, len, (1, EAGER_BYTES as u64 + 1))? as usize;
-                Said::Lane { context: tag.context, lane: way, least_bytes }
+                let least_bytes = check_range(field, len, (1, EAGER_BYTES as u64 + 1))? as usize;
+                Content::Lane { context: tag.context, lane: arg, least_bytes }
             }
-            Kind::Unmet => {
+            Kind::Unmatched => {
                 let mpi_tag = mpi_tag(last_numbered.saturating_add(1), last_tag)?;
-                Said::Unmet { tag, len: long()?, mpi_tag }
+                Content::Unmatched { tag, len: long()?, mpi_tag }
             }
-            Kind::Close => Said::Close { lane: way, n_messages: len },
-            Kind::Closed => Said::Closed { lane: way },
+            Kind::Close => Content::Close { lane: arg, n_messages: len },
+            Kind::Closed => Content::Closed { lane: arg },
         };
-        Ok(Checked { credits, said })
+        Ok(Checked { credits, content })
     }
 }
 
@@ -231,7 +234,7 @@ impl Parts {
     /// # Errors
     /// If parts of another message have yet to arrive.
     #[inline]
-    pub(super) fn next(&mut self, of: Short) -> Result<Part, Garbled> {
+    pub(super) fn next(&mut self, of: Short) -> Result<Part, InvalidField> {
         if of.n_parts == 1 && self.begun.is_none() {
             return Ok(Part { range: 0..of.len, is_last: true });
         }
@@ -252,15 +255,15 @@ impl Parts {
     /// # Errors
     /// If parts of a short message have yet to arrive.
     #[inline]
-    pub(super) fn none(&self) -> Result<(), Garbled> {
+    pub(super) fn none(&self) -> Result<(), InvalidField> {
         if self.begun.is_none() { Ok(()) } else { Err(self.unfinished()) }
     }
 
     #[cold]
-    fn unfinished(&self) -> Garbled {
+    fn unfinished(&self) -> InvalidField {
         let (len, came) = self.begun.map_or((0, 0), |(of, came)| (of.len as u64, came as u64));
         let field = "the number of bytes of a message before the next one begins";
-        Garbled { field, found: came, valid: (len, len) }
+        InvalidField { field, found: came, valid: (len, len) }
     }
 }
 
@@ -285,18 +288,18 @@ pub(crate) fn play(bytes: &[u8]) {
     let (mut parts, mut region) = (Parts::default(), Vec::new());
     let slot = vec![7; PART_BYTES];
     for header in bytes.as_chunks().0 {
-        let Ok(Checked { credits, said }) = Checked::of(header, &limits) else { continue };
+        let Ok(Checked { credits, content }) = Checked::of(header, &limits) else { continue };
         assert!(credits <= CREDITS);
-        match said {
-            Said::Short(of) => {
+        match content {
+            Content::Short(of) => {
                 let Ok(Part { range, is_last }) = parts.next(of) else { return };
                 region.resize(of.len, 0);
                 assert_eq!(is_last, range.end == of.len);
                 assert!(!range.is_empty() || is_last, "no end");
                 region[range.clone()].copy_from_slice(&slot[..range.len()]);
             }
-            Said::Long { mpi_tag, .. } => assert!((FIRST_DATA..=1000).contains(&mpi_tag)),
-            Said::Unmet { mpi_tag, .. } => assert!((1001..=5000).contains(&mpi_tag)),
+            Content::Long { mpi_tag, .. } => assert!((FIRST_DATA..=1000).contains(&mpi_tag)),
+            Content::Unmatched { mpi_tag, .. } => assert!((1001..=5000).contains(&mpi_tag)),
             _ => {}
         }
     }
@@ -310,8 +313,8 @@ mod tests {
     const TAG: Tag = Tag { context: 5, operation: 6, message: 7, call: 0xfedc };
     const LIMITS: Limits = Limits { n_ranks: 9, credits: 4, last_tags: [1000, 5000] };
 
-    fn said(header: &Header) -> Result<Said, Garbled> {
-        Checked::of(&header.encode(), &LIMITS).map(|checked| checked.said)
+    fn content(header: &Header) -> Result<Content, InvalidField> {
+        Checked::of(&header.encode(), &LIMITS).map(|checked| checked.content)
     }
 
     #[test]
@@ -321,22 +324,28 @@ mod tests {
         let blame = Blame { rank: 8, fault: crate::error::Fault::Left, by: 0 };
         let status = Status::WaitsFor(8, 77);
         for (header, want) in [
-            (short, Said::Short(Short { tag, len: 3 * PART_BYTES, n_parts: 3 })),
-            (Header::of(Kind::Short, TAG, 0, 1), Said::Short(Short { tag, len: 0, n_parts: 1 })),
-            (Header::of(Kind::Long, TAG, len, 1000), Said::Long { tag, len, mpi_tag: 1000 }),
-            (Header::of(Kind::Unmet, TAG, len, 1001), Said::Unmet { tag, len, mpi_tag: 1001 }),
+            (short, Content::Short(Short { tag, len: 3 * PART_BYTES, n_parts: 3 })),
+            (Header::of(Kind::Short, TAG, 0, 1), Content::Short(Short { tag, len: 0, n_parts: 1 })),
+            (Header::of(Kind::Long, TAG, len, 1000), Content::Long { tag, len, mpi_tag: 1000 }),
+            (
+                Header::of(Kind::Unmatched, TAG, len, 1001),
+                Content::Unmatched { tag, len, mpi_tag: 1001 },
+            ),
             (
                 Header::of(Kind::Lane, TAG, 4096, 3),
-                Said::Lane { context: 5, lane: 3, least_bytes: 4096 },
+                Content::Lane { context: 5, lane: 3, least_bytes: 4096 },
             ),
-            (Header::of(Kind::Close, TAG, 12, 3), Said::Close { lane: 3, n_messages: 12 }),
-            (Header::of(Kind::Closed, TAG, 0, 3), Said::Closed { lane: 3 }),
-            (Header::plain(Kind::Credit, 0, 0), Said::Credit),
-            (Header::plain(Kind::News, blame_to_word(blame), 0), Said::News(Some(blame))),
-            (Header::plain(Kind::Ask, 0, 5), Said::Ask(5)),
-            (Header::plain(Kind::Answer, status.to_word(), 5), Said::Answer(5, status)),
+            (Header::of(Kind::Close, TAG, 12, 3), Content::Close { lane: 3, n_messages: 12 }),
+            (Header::of(Kind::Closed, TAG, 0, 3), Content::Closed { lane: 3 }),
+            (Header::control(Kind::Credit, 0, 0), Content::Credit),
+            (Header::control(Kind::News, blame_to_word(blame), 0), Content::News(Some(blame))),
+            (Header::control(Kind::StatusRequest, 0, 5), Content::StatusRequest(5)),
+            (
+                Header::control(Kind::StatusReply, status.to_word(), 5),
+                Content::StatusReply(5, status),
+            ),
         ] {
-            assert_eq!(said(&header), Ok(want));
+            assert_eq!(content(&header), Ok(want));
         }
         let checked = Checked::of(&short.encode(), &LIMITS);
         assert_eq!(checked.map(|checked| checked.credits), Ok(4));
@@ -347,8 +356,8 @@ mod tests {
 
     #[test]
     fn fields_that_cannot_be_are_named() {
-        let of = |kind, len, way| Header::of(kind, TAG, len, way);
-        let news = Header::plain(Kind::News, u64::MAX, 0);
+        let of = |kind, len, arg| Header::of(kind, TAG, len, arg);
+        let news = Header::control(Kind::News, u64::MAX, 0);
         for (header, field) in [
             (Header { credits: 5, ..of(Kind::Credit, 0, 0) }, "credits"),
             (of(Kind::Short, EAGER_BYTES + 1, 5), "length of a short"),
@@ -360,15 +369,15 @@ mod tests {
             (of(Kind::Long, 9, 0), "tag"),
             (of(Kind::Long, 9, 1001), "tag"),
             (of(Kind::Long, 9, u32::MAX), "tag"),
-            (of(Kind::Unmet, 9, 1000), "tag"),
-            (of(Kind::Unmet, 9, 5001), "tag"),
+            (of(Kind::Unmatched, 9, 1000), "tag"),
+            (of(Kind::Unmatched, 9, 5001), "tag"),
             (of(Kind::Lane, 0, 0), "lane"),
             (of(Kind::Lane, EAGER_BYTES + 2, 0), "lane"),
-            (Header { kind: Kind::Answer, ..news }, "status"),
+            (Header { kind: Kind::StatusReply, ..news }, "status"),
             (news, "fault"),
         ] {
-            let garbled = said(&header).unwrap_err();
-            assert!(garbled.field.contains(field), "{garbled}");
+            let invalid = content(&header).unwrap_err();
+            assert!(invalid.field.contains(field), "{invalid}");
         }
     }
 
@@ -379,8 +388,8 @@ mod tests {
         let first = || Ok(Part { range: 0..5, is_last: false });
         assert_eq!(parts.next(short(1, 10)), first());
         for other in [short(2, 10), short(1, 11)] {
-            let garbled = { parts }.next(other).unwrap_err();
-            assert_eq!((garbled.found, garbled.valid), (5, (10, 10)));
+            let invalid = { parts }.next(other).unwrap_err();
+            assert_eq!((invalid.found, invalid.valid), (5, (10, 10)));
         }
         assert!(parts.none().is_err());
         assert_eq!(parts.next(short(1, 10)), Ok(Part { range: 5..10, is_last: true }));

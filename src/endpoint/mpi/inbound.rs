@@ -1,68 +1,70 @@
 //! Messages that have arrived, and their matching with receives.
 
 use super::State;
-use super::header::{CREDITS, Checked, HEADER_BYTES, Header, Kind, Limits, Part, Said, Short};
-use super::moves::{Awaited, Envelope};
-use super::peer::{Body, Unexpected, kept_bytes};
-use super::ring::Taken;
+use super::header::{CREDITS, Checked, Content, HEADER_BYTES, Header, Kind, Limits, Part, Short};
+use super::long_message::{Envelope, HeaderlessRecv};
+use super::peer::{Body, Unexpected, buffered_bytes};
+use super::ring::RingMessage;
 use crate::Rank;
-use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::matcher::{OtherCall, of_another_call};
+use crate::endpoint::validation::{InvalidField, check_range};
 use crate::endpoint::{Arrival, Event, RecvPost, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 impl State {
     /// Handles the next message of the ring.
-    pub(super) fn arrived(&mut self, taken: &Taken) -> Result<(), WireError> {
+    pub(super) fn arrived(&mut self, taken: &RingMessage) -> Result<(), WireError> {
         let rank = taken.source as Rank;
-        let garbled = |garbled: Garbled| garbled.by(rank, "MPI_Irecv");
-        within("the sender's rank", rank.into(), (0, u64::from(self.n_ranks) - 1))
-            .map_err(garbled)?;
+        let invalid = |invalid: InvalidField| invalid.wire_error_from(rank, "MPI_Irecv");
+        check_range("the sender's rank", rank.into(), (0, u64::from(self.n_ranks) - 1))
+            .map_err(invalid)?;
         let index = self.peer(rank);
         let limits = Limits {
             n_ranks: self.n_ranks,
-            credits: CREDITS - self.peers[index as usize].credits.left,
+            credits: CREDITS - self.peers[index as usize].credits.available,
             last_tags: [self.tags.last_numbered(), self.tags.last()],
         };
         // SAFETY: a slot of the ring has room for more than a header. The header has arrived, since only ports send
         // on this communicator and MPI loses nothing. (After a shorter message the slot would still have older
         // bytes.)
         let header = unsafe { &*taken.ptr.cast() };
-        let Checked { credits, said } = Checked::of(header, &limits).map_err(garbled)?;
+        let Checked { credits, content } = Checked::of(header, &limits).map_err(invalid)?;
         let peer = &mut self.peers[index as usize];
-        peer.credits.left += credits;
-        match said {
-            Said::Short(of) => {
-                peer.credits.owed += 1;
-                let part = peer.parts.next(of).map_err(garbled)?;
+        peer.credits.available += credits;
+        match content {
+            Content::Short(of) => {
+                peer.credits.to_return += 1;
+                let part = peer.parts.next(of).map_err(invalid)?;
                 // SAFETY: within the slot.
                 self.short(index, of, part, unsafe { taken.ptr.add(HEADER_BYTES) })?;
             }
-            Said::Long { tag, len, mpi_tag } => {
-                peer.credits.owed += 1;
-                peer.parts.none().map_err(garbled)?;
+            Content::Long { tag, len, mpi_tag } => {
+                peer.credits.to_return += 1;
+                peer.parts.none().map_err(invalid)?;
                 self.long(index, tag, len, mpi_tag)?;
             }
-            Said::Credit => {}
-            Said::News(blame) => blame.into_iter().for_each(|blame| self.note(blame)),
-            Said::Ask(question) => self.reply(rank, question)?,
-            Said::Answer(question, status) => self.question.answered(rank, question, status),
-            Said::Lane { context, lane, least_bytes } => {
+            Content::Credit => {}
+            Content::News(blame) => blame.into_iter().for_each(|blame| self.note(blame)),
+            Content::StatusRequest(number) => self.reply_status(rank, number)?,
+            Content::StatusReply(number, status) => {
+                self.status_request.answered(rank, number, status)
+            }
+            Content::Lane { context, lane, least_bytes } => {
                 self.lane_opened(index, context, lane, least_bytes)?;
             }
-            Said::Unmet { tag, len, mpi_tag } => self.unmet(index, tag, len, mpi_tag)?,
-            Said::Close { lane, n_messages } => self.lane_closing(index, lane, n_messages)?,
-            Said::Closed { lane } => self.lane_closed(index, lane)?,
+            Content::Unmatched { tag, len, mpi_tag } => self.unmatched(index, tag, len, mpi_tag)?,
+            Content::Close { lane, n_messages } => self.lane_closing(index, lane, n_messages)?,
+            Content::Closed { lane } => self.lane_closed(index, lane)?,
         }
-        self.pay(index)
+        self.return_credits(index)
     }
 
     /// Returns credits to a peer if enough are due.
     #[inline]
-    pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
+    pub(super) fn return_credits(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let Some(credits) = peer.credits.due() else { return Ok(()) };
-        let header = Header { credits, ..Header::plain(Kind::Credit, 0, 0) };
+        let header = Header { credits, ..Header::control(Kind::Credit, 0, 0) };
         // SAFETY: there is no payload.
         unsafe { self.outbound.send(peer.rank, &header, None) }
     }
@@ -70,22 +72,24 @@ impl State {
     /// Takes out the posted receive that a message matches. A receive on a lane is cancelled first.
     #[inline]
     fn receive_for(&mut self, index: u32, tag: Tag) -> Result<Option<RecvPost>, WireError> {
-        let found = self.matcher.meet(index as usize, tag);
+        let found = self.matcher.match_message(index as usize, tag);
         let found = found.map_err(|other| self.differs(other))?;
         if found.is_some() || !self.transfers.is_awaiting() {
             return Ok(found);
         }
         let rank = self.peers[index as usize].rank;
-        let is_it =
-            |awaited: &Awaited| awaited.envelope.from == rank && awaited.recv.tag.names_same(tag);
-        self.transfers.take_back(is_it)
+        let is_it = |awaited: &HeaderlessRecv| {
+            awaited.envelope.from == rank && awaited.recv.tag.same_message(tag)
+        };
+        self.transfers.cancel_headerless_recv(is_it)
     }
 
     /// Handles the header of a long message, which is sent with that MPI tag: matches it with its receive, or keeps
     /// it until the receive is posted.
     fn long(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
         let Some(posted) = self.receive_for(index, tag)? else {
-            self.matcher.keep(index as usize, Unexpected { tag, len, body: Body::Long(mpi_tag) });
+            self.matcher
+                .add_unexpected(index as usize, Unexpected { tag, len, body: Body::Long(mpi_tag) });
             return Ok(());
         };
         let envelope = Envelope { from: self.peers[index as usize].rank, mpi_tag };
@@ -140,18 +144,24 @@ impl State {
 
     /// Handles the announcement of a message without a header whose receive has been missing for long. Mostly this
     /// rank is late, or about to receive the message; otherwise it makes another call, or expects another length.
-    fn unmet(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
+    fn unmatched(
+        &mut self,
+        index: u32,
+        tag: Tag,
+        len: usize,
+        mpi_tag: i32,
+    ) -> Result<(), WireError> {
         let checked = self.matcher.check(index as usize, tag);
         checked.map_err(|other| self.differs(other))?;
         let envelope = Envelope { from: self.peers[index as usize].rank, mpi_tag };
-        if self.transfers.expects(envelope) {
+        if self.transfers.has_headerless_recv(envelope) {
             return Ok(());
         }
         let Some(posted) = self.receive_for(index, tag)? else { return Ok(()) };
         // SAFETY: the receive is posted; nothing is written to its region, as the message does not fit.
         unsafe { self.receive(envelope, len, &posted, false) }?;
         // Count the message on its lane now: no other message can match the receive that drops it.
-        self.bare_arrived(envelope)
+        self.headerless_arrived(envelope)
     }
 
     /// Keeps a part of an unexpected message.
@@ -161,8 +171,8 @@ impl State {
         if start == 0 {
             let body = Body::Short { data: Vec::with_capacity(len), held: 0 };
             let unexpected = Unexpected { tag, len, body };
-            bytes = kept_bytes(&unexpected);
-            self.matcher.keep(index as usize, unexpected);
+            bytes = buffered_bytes(&unexpected);
+            self.matcher.add_unexpected(index as usize, unexpected);
         }
         let Some(Unexpected { body: Body::Short { data, held }, .. }) =
             self.matcher.last_unexpected(index as usize)
@@ -177,11 +187,15 @@ impl State {
     }
 
     /// Releases the memory of an unexpected message, and the credits that it holds.
-    pub(super) fn let_go(&mut self, index: u32, unexpected: &Unexpected) -> Result<(), WireError> {
-        self.unexpected.release(kept_bytes(unexpected));
+    pub(super) fn release_unexpected(
+        &mut self,
+        index: u32,
+        unexpected: &Unexpected,
+    ) -> Result<(), WireError> {
+        self.unexpected.release(buffered_bytes(unexpected));
         let Body::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };
         self.peers[index as usize].credits.release(held);
-        self.pay(index)
+        self.return_credits(index)
     }
 
     #[cold]

@@ -23,9 +23,9 @@
 //! of a long one, also by TCP, and reports the error afterwards. With Open MPI's 31 bits for a tag the hash misses
 //! one difference in 2^15.
 
-use super::moves::MOST_BYTES;
+use super::long_message::MOST_BYTES;
 use crate::endpoint::Tag;
-use crate::endpoint::garbled::{Garbled, within};
+use crate::endpoint::validation::{InvalidField, check_range};
 
 const LANE_BITS: u32 = 4;
 const OPERATION_BITS: u32 = Tag::WINDOW.ilog2();
@@ -102,8 +102,8 @@ const IDLE_MESSAGES: u64 = 64;
 /// Not a lane's number; a header cannot name it.
 const NO_LANE: u64 = u64::MAX;
 
-fn only_lane(field: &'static str, lane: u32, valid: u64) -> Result<(), Garbled> {
-    within(field, lane.into(), (valid, valid)).map(|_| ())
+fn only_lane(field: &'static str, lane: u32, valid: u64) -> Result<(), InvalidField> {
+    check_range(field, lane.into(), (valid, valid)).map(|_| ())
 }
 
 /// The lanes from one rank to another, as known to one of the two.
@@ -205,7 +205,7 @@ impl Lanes {
     ///
     /// # Errors
     /// If the sender is not closing that lane.
-    pub(super) fn closed(&mut self, lane: u32) -> Result<(), Garbled> {
+    pub(super) fn closed(&mut self, lane: u32) -> Result<(), InvalidField> {
         let closing = self.closing.map_or(NO_LANE, |(closing, _)| closing.into());
         only_lane("the number of a lane that was being closed", lane, closing)?;
         self.closing = None;
@@ -222,7 +222,7 @@ impl Lanes {
         context: u64,
         least_bytes: usize,
         tags: Tags,
-    ) -> Result<(), Garbled> {
+    ) -> Result<(), InvalidField> {
         let openable = if self.can_open(lane, tags) { lane.into() } else { NO_LANE };
         only_lane("the number of a lane that was not open", lane, openable)?;
         self.open(lane, context, least_bytes);
@@ -233,12 +233,16 @@ impl Lanes {
     ///
     /// # Errors
     /// If the lane is not open, another one is being closed, or more messages have arrived.
-    pub(super) fn close(&mut self, lane: u32, n_messages: u64) -> Result<(), Garbled> {
+    pub(super) fn close(&mut self, lane: u32, n_messages: u64) -> Result<(), InvalidField> {
         let is_open = self.contexts.get(lane as usize).is_some_and(|&of| of != NO_CONTEXT);
         let closable = if is_open && self.closing.is_none() { lane.into() } else { NO_LANE };
         only_lane("the number of a lane that was open", lane, closable)?;
         let n_come = self.uses[lane as usize].n_messages;
-        within("the number of messages that a lane has carried", n_messages, (n_come, u64::MAX))?;
+        check_range(
+            "the number of messages that a lane has carried",
+            n_messages,
+            (n_come, u64::MAX),
+        )?;
         self.closing = Some((lane, n_messages));
         Ok(())
     }
@@ -300,7 +304,7 @@ mod tests {
         for last in [i32::MAX, (1 << 28) - 1] {
             let tags = Tags::up_to(last);
             let of = |call, len| tags.of(3, Tag { call, ..TAG }, len);
-            for call in [0x1235, 0x1334, Tag::not(TAG.call)] {
+            for call in [0x1235, 0x1334, Tag::other_call(TAG.call)] {
                 assert_ne!(of(call, 1 << 20), of(TAG.call, 1 << 20), "{call:x}");
             }
             let lens = (0..1000).map(|at| of(TAG.call, (1 << 20) + 8 * at));

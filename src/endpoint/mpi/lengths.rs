@@ -21,9 +21,9 @@ const BYTES_PER_NS: usize = 200;
 const USUAL_BYTES: usize = 32 * 1024;
 pub(super) const LEAST_BYTES: usize = 4096 - HEADER_BYTES;
 /// Long sends that are watched for a rendezvous.
-const WATCHED: usize = 64;
+const OBSERVED: usize = 64;
 /// Rendezvous in a row after which parts become shorter.
-const ASKED: usize = 4;
+const RENDEZVOUS_RUN: usize = 4;
 
 /// The lengths that a port has learnt.
 #[derive(Debug)]
@@ -32,9 +32,9 @@ pub(super) struct Lengths {
     part: usize,
     /// Durations of the first short sends.
     times: Vec<Duration>,
-    n_watched: usize,
+    n_observed: usize,
     /// Rendezvous since the last eager send, or since parts became shorter.
-    n_asked: usize,
+    n_rendezvous: usize,
 }
 
 impl Default for Lengths {
@@ -43,8 +43,8 @@ impl Default for Lengths {
             worth_copying: USUAL_BYTES,
             part: PART_BYTES,
             times: Vec::with_capacity(TIMED),
-            n_watched: 0,
-            n_asked: 0,
+            n_observed: 0,
+            n_rendezvous: 0,
         }
     }
 }
@@ -70,7 +70,7 @@ impl Lengths {
 
     /// Records the duration of a short send.
     #[cold]
-    pub(super) fn timed(&mut self, time: Duration) {
+    pub(super) fn note_short_send(&mut self, time: Duration) {
         self.times.push(time);
         if self.times.len() == TIMED {
             self.times.sort_unstable();
@@ -79,14 +79,14 @@ impl Lengths {
     }
 
     /// Records whether a long send was complete when MPI returned from it, if it is one of the first.
-    pub(super) fn watched(&mut self, is_complete: bool) {
-        if self.n_watched == WATCHED {
+    pub(super) fn note_long_send(&mut self, is_complete: bool) {
+        if self.n_observed == OBSERVED {
             return;
         }
-        self.n_watched += 1;
-        self.n_asked = if is_complete { 0 } else { self.n_asked + 1 };
-        if self.n_asked == ASKED {
-            self.n_asked = 0;
+        self.n_observed += 1;
+        self.n_rendezvous = if is_complete { 0 } else { self.n_rendezvous + 1 };
+        if self.n_rendezvous == RENDEZVOUS_RUN {
+            self.n_rendezvous = 0;
             self.part = (self.part / 2).max(LEAST_BYTES);
         }
     }
@@ -114,9 +114,9 @@ mod tests {
     /// The lengths learnt from an MPI that sends up to `unasked` bytes eagerly.
     fn learnt(unasked: usize) -> Lengths {
         let mut lengths = Lengths::default();
-        (0..TIMED).for_each(|_| lengths.timed(Duration::from_micros(2)));
+        (0..TIMED).for_each(|_| lengths.note_short_send(Duration::from_micros(2)));
         assert!(!lengths.is_timing());
-        (0..WATCHED).for_each(|_| lengths.watched(lengths.part <= unasked));
+        (0..OBSERVED).for_each(|_| lengths.note_long_send(lengths.part <= unasked));
         lengths
     }
 
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn a_send_that_had_to_wait_now_and_then_shortens_nothing() {
         let mut lengths = Lengths::default();
-        for send in 0..WATCHED {
-            lengths.watched(send % ASKED == 0);
+        for send in 0..OBSERVED {
+            lengths.note_long_send(send % RENDEZVOUS_RUN == 0);
         }
         assert_eq!(lengths.part_bytes(), PART_BYTES);
     }

@@ -54,7 +54,7 @@ mod inbound;
 mod lanes;
 mod lengths;
 mod library;
-mod moves;
+mod long_message;
 mod observer;
 mod opening;
 mod outbound;
@@ -77,13 +77,13 @@ use super::calls::CALLS;
 use super::lists::hand_over;
 use super::matcher::Matcher;
 use super::{
-    Endpoint, Event, LAST_WAIT, Observer, Posted as Taken, RecvPost, SendPost, Status,
-    UnexpectedBytes, WireError,
+    Endpoint, Event, LAST_WAIT, Observer, Posted, RecvPost, SendPost, Status, UnexpectedBytes,
+    WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
 use lanes::Tags;
-use observer::Question;
+use observer::StatusRequest;
 use outbound::Outbound;
 use peer::{Body, Peer};
 use ring::Ring;
@@ -122,7 +122,7 @@ struct State {
     transfers: Transfers,
     tags: Tags,
     /// Peers whose outbox is not empty.
-    listed: Vec<u32>,
+    pending: Vec<u32>,
     /// Events for the next poll to report.
     events: Vec<Event>,
     matcher: Matcher<Body>,
@@ -136,10 +136,10 @@ struct State {
     status: Status,
     news: Option<Blame>,
     has_reported: bool,
-    question: Question,
+    status_request: StatusRequest,
     is_abandoned: bool,
     /// True once everything that was posted has been cancelled or given up.
-    has_let_go: bool,
+    has_cancelled: bool,
 }
 
 // SAFETY: the state has MPI handles, which a thread uses only after `Library` has admitted it, and memory.
@@ -174,7 +174,7 @@ impl MpiEndpoint {
             outbound: Outbound::new(comm),
             transfers: Transfers::new(comm, tags.last_numbered()),
             tags,
-            listed: Vec::new(),
+            pending: Vec::new(),
             events: Vec::with_capacity(64),
             matcher: Matcher::new(CALLS),
             unexpected: UnexpectedBytes::default(),
@@ -184,9 +184,9 @@ impl MpiEndpoint {
             status: Status::Busy,
             news: None,
             has_reported: false,
-            question: Question::default(),
+            status_request: StatusRequest::default(),
             is_abandoned: false,
-            has_let_go: false,
+            has_cancelled: false,
         };
         drop(inside);
         Ok(MpiEndpoint { library, state })
@@ -196,7 +196,7 @@ impl MpiEndpoint {
     #[cold]
     fn begin(&mut self) -> Result<(), WireError> {
         let _inside = self.library.enter()?;
-        self.state.transfers.begin()
+        self.state.transfers.post_queued()
     }
 }
 
@@ -218,14 +218,14 @@ unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
 
 impl Endpoint for MpiEndpoint {
     #[inline]
-    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Taken, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
         unsafe { self.state.post_send(to, send) }
     }
 
     #[inline]
-    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Taken, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
         unsafe { self.state.post_recv(from, recv) }
@@ -238,7 +238,7 @@ impl Endpoint for MpiEndpoint {
 
     #[inline]
     fn flush(&mut self) -> Result<(), WireError> {
-        if self.state.transfers.has_due() { self.begin() } else { Ok(()) }
+        if self.state.transfers.has_to_post() { self.begin() } else { Ok(()) }
     }
 
     fn is_flushed(&self) -> bool {
@@ -292,7 +292,7 @@ impl State {
         }
         // Receives for headers that the last poll has found. The sends that the engine posts in answer to that poll's
         // events must precede them, and have been posted by now.
-        self.transfers.begin()?;
+        self.transfers.post_queued()?;
         let mut is_quiet = false;
         if self.is_time_for_ring() {
             // The views of the last poll have ended.
@@ -310,11 +310,11 @@ impl State {
             }
         }
         self.transfers.advance(&mut self.events)?;
-        while let Some(envelope) = self.transfers.next_bare() {
-            self.bare_arrived(envelope)?;
+        while let Some(envelope) = self.transfers.next_headerless() {
+            self.headerless_arrived(envelope)?;
         }
         if self.transfers.is_time_to_announce() {
-            for (rank, header) in self.transfers.unmet() {
+            for (rank, header) in self.transfers.unmatched() {
                 // SAFETY: there is no payload.
                 unsafe { self.outbound.send(rank, &header, None) }?;
             }
@@ -324,9 +324,9 @@ impl State {
         if !self.outbound.is_empty() && self.n_quiet.is_multiple_of(QUIET_POLLS) {
             self.outbound.collect()?;
         }
-        if !self.listed.is_empty() {
-            for index in std::mem::take(&mut self.listed) {
-                self.peers[index as usize].is_listed = false;
+        if !self.pending.is_empty() {
+            for index in std::mem::take(&mut self.pending) {
+                self.peers[index as usize].is_pending = false;
                 self.flush(index)?;
             }
         }
@@ -350,7 +350,7 @@ impl State {
     #[inline]
     fn is_time_for_ring(&mut self) -> bool {
         self.n_polls += 1;
-        let looks = self.n_awaited() > 0 || !self.listed.is_empty() || self.n_polls >= RARELY;
+        let looks = self.n_awaited() > 0 || !self.pending.is_empty() || self.n_polls >= RARELY;
         if looks {
             self.n_polls = 0;
         }
@@ -361,7 +361,7 @@ impl State {
     /// long again.
     fn give_up(&mut self, least: Duration) {
         self.is_abandoned = true;
-        if std::mem::replace(&mut self.has_let_go, true) {
+        if std::mem::replace(&mut self.has_cancelled, true) {
             return;
         }
         let start = Instant::now();
@@ -370,7 +370,7 @@ impl State {
         self.peers.iter_mut().for_each(Peer::abandon);
         self.n_partial = 0;
         self.unexpected.clear();
-        self.listed.clear();
+        self.pending.clear();
         self.events.clear();
         if self.ring.cancel(end) {
             // SAFETY: `cancel` has returned true, so nothing is posted; an abandoned endpoint does not use the ring.

@@ -14,13 +14,13 @@ const ANSWER_TAKES: Duration = Duration::from_millis(300);
 
 /// The status request of this rank to another one.
 #[derive(Debug, Default)]
-pub(super) struct Question {
+pub(super) struct StatusRequest {
     number: u32,
     open: Option<(Rank, Instant)>,
     answer: Option<Status>,
 }
 
-impl Question {
+impl StatusRequest {
     /// Takes an answer, unless it is for an older request.
     pub(super) fn answered(&mut self, rank: Rank, number: u32, status: Status) {
         if self.number == number && self.open.is_some_and(|(asked, _)| asked == rank) {
@@ -37,52 +37,54 @@ impl State {
     }
 
     /// Answers a peer's status request.
-    pub(super) fn reply(&mut self, rank: Rank, question: u32) -> Result<(), WireError> {
-        let header = Header::plain(Kind::Answer, self.status.to_word(), question);
+    pub(super) fn reply_status(&mut self, rank: Rank, number: u32) -> Result<(), WireError> {
+        let header = Header::control(Kind::StatusReply, self.status.to_word(), number);
         // SAFETY: there is no payload.
         unsafe { self.outbound.send(rank, &header, None) }
     }
 }
 
 impl Observer for MpiEndpoint {
-    fn show(&mut self, status: Status) {
+    fn publish(&mut self, status: Status) {
         self.state.status = status;
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         let _inside = self.library.enter()?;
         let state = &mut self.state;
-        if state.question.open.is_some() || state.is_abandoned {
+        if state.status_request.open.is_some() || state.is_abandoned {
             return Ok(false);
         }
         if rank >= state.n_ranks {
             // Ranks only ask about ranks of their communicator.
-            state.question.answer = Some(Status::Unknown);
+            state.status_request.answer = Some(Status::Unknown);
             return Ok(true);
         }
-        let number = state.question.number.wrapping_add(1);
+        let number = state.status_request.number.wrapping_add(1);
         // SAFETY: there is no payload.
-        unsafe { state.outbound.send(rank, &Header::plain(Kind::Ask, 0, number), None) }?;
+        unsafe {
+            state.outbound.send(rank, &Header::control(Kind::StatusRequest, 0, number), None)
+        }?;
         let open = Some((rank, Instant::now()));
-        state.question = Question { number, open, answer: None };
+        state.status_request = StatusRequest { number, open, answer: None };
         Ok(true)
     }
 
     fn answer(&mut self) -> Option<Status> {
-        let question = &mut self.state.question;
-        if question.open.is_some_and(|(_, asked)| asked.elapsed() > ANSWER_TAKES) {
-            (question.open, question.answer) = (None, Some(Status::Unknown));
+        let status_request = &mut self.state.status_request;
+        if status_request.open.is_some_and(|(_, asked)| asked.elapsed() > ANSWER_TAKES) {
+            (status_request.open, status_request.answer) = (None, Some(Status::Unknown));
         }
-        question.answer.take()
+        status_request.answer.take()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         let Ok(_inside) = self.library.enter() else { return };
         let state = &mut self.state;
         if state.is_abandoned {
             return;
         }
-        let header = Header::plain(Kind::News, blame_to_word(blame), 0);
+        let header = Header::control(Kind::News, blame_to_word(blame), 0);
         for rank in gossip_peers(state.rank, state.n_ranks) {
             // A rank that cannot be reached is gone.
             // SAFETY: there is no payload.
@@ -90,7 +92,7 @@ impl Observer for MpiEndpoint {
         }
     }
 
-    fn told(&mut self) -> Option<Blame> {
+    fn received_news(&mut self) -> Option<Blame> {
         self.state.news
     }
 }

@@ -3,7 +3,7 @@
 use super::State;
 use super::header::{Header, Kind};
 use super::lanes::can_carry;
-use super::moves::{Awaited, Envelope};
+use super::long_message::{Envelope, HeaderlessRecv};
 use super::peer::Peer;
 use crate::Rank;
 use crate::endpoint::{Tag, WireError};
@@ -46,15 +46,15 @@ impl State {
         }
         let Some(lane) = lanes_to.free(self.tags) else {
             if let Some((lane, n_messages)) = lanes_to.close_idle() {
-                self.say(
+                self.send_control(
                     rank,
-                    Header { len: n_messages, way: lane, ..Header::plain(Kind::Close, 0, 0) },
+                    Header { len: n_messages, arg: lane, ..Header::control(Kind::Close, 0, 0) },
                 )?;
             }
             return Ok(None);
         };
         lanes_to.open(lane, tag.context, least_bytes);
-        self.say(rank, Header::of(Kind::Lane, tag, least_bytes, lane))?;
+        self.send_control(rank, Header::of(Kind::Lane, tag, least_bytes, lane))?;
         Ok(Some(lane))
     }
 
@@ -69,16 +69,16 @@ impl State {
         let Peer { rank: from, lanes_from, .. } = &mut self.peers[index as usize];
         let from = *from;
         let opened = lanes_from.opened(lane, context, least_bytes, self.tags);
-        opened.map_err(|garbled| garbled.by(from, "MPI_Irecv"))?;
+        opened.map_err(|invalid| invalid.wire_error_from(from, "MPI_Irecv"))?;
         let carried = self.matcher.take_posted(index as usize, |posted| {
             posted.tag.context == context
                 && lanes_from.carrying(posted.tag, posted.region.len).is_some()
         });
         for recv in carried {
             let mpi_tag = self.tags.of(lane, recv.tag, recv.region.len);
-            let awaited = Awaited::new(Envelope { from, mpi_tag }, recv);
+            let awaited = HeaderlessRecv::new(Envelope { from, mpi_tag }, recv);
             // SAFETY: the receive is posted, so its region is valid and no other thread accesses it.
-            unsafe { self.transfers.expect(awaited) };
+            unsafe { self.transfers.recv_headerless(awaited) };
         }
         Ok(())
     }
@@ -92,18 +92,18 @@ impl State {
     ) -> Result<(), WireError> {
         let Peer { rank, lanes_from, .. } = &mut self.peers[index as usize];
         let closing = lanes_from.close(lane, n_messages);
-        closing.map_err(|garbled| garbled.by(*rank, "MPI_Irecv"))?;
+        closing.map_err(|invalid| invalid.wire_error_from(*rank, "MPI_Irecv"))?;
         self.close_lane(index)
     }
 
     /// Handles the peer's confirmation that a lane to it is closed: another communicator may use the lane.
     pub(super) fn lane_closed(&mut self, index: u32, lane: u32) -> Result<(), WireError> {
         let Peer { rank, lanes_to, .. } = &mut self.peers[index as usize];
-        lanes_to.closed(lane).map_err(|garbled| garbled.by(*rank, "MPI_Irecv"))
+        lanes_to.closed(lane).map_err(|invalid| invalid.wire_error_from(*rank, "MPI_Irecv"))
     }
 
     /// Counts a message that has arrived without a header.
-    pub(super) fn bare_arrived(&mut self, envelope: Envelope) -> Result<(), WireError> {
+    pub(super) fn headerless_arrived(&mut self, envelope: Envelope) -> Result<(), WireError> {
         let Envelope { from, mpi_tag } = envelope;
         let index = self.peer(from);
         self.peers[index as usize].lanes_from.count(self.tags.lane_of(mpi_tag));
@@ -117,17 +117,17 @@ impl State {
         let Peer { rank, lanes_from, .. } = &mut self.peers[index as usize];
         let Some((lane, context)) = lanes_from.take_closed() else { return Ok(()) };
         let rank = *rank;
-        let is_there = |awaited: &Awaited| {
+        let is_there = |awaited: &HeaderlessRecv| {
             awaited.envelope.from == rank && awaited.recv.tag.context == context
         };
-        while let Some(recv) = self.transfers.take_back(is_there)? {
+        while let Some(recv) = self.transfers.cancel_headerless_recv(is_there)? {
             self.matcher.await_message(index as usize, recv);
         }
-        self.say(rank, Header { way: lane, ..Header::plain(Kind::Closed, 0, 0) })
+        self.send_control(rank, Header { arg: lane, ..Header::control(Kind::Closed, 0, 0) })
     }
 
     /// Sends a header without a message.
-    fn say(&mut self, to: Rank, header: Header) -> Result<(), WireError> {
+    fn send_control(&mut self, to: Rank, header: Header) -> Result<(), WireError> {
         // SAFETY: there is no payload.
         unsafe { self.outbound.send(to, &header, None) }
     }

@@ -19,7 +19,7 @@ const LENGTHS: [usize; 2] = [HEADER_BYTES + LEAST_BYTES, HEADER_BYTES + PART_BYT
 /// Completed sends whose requests are freed in one call.
 const FREED_AT_A_TIME: usize = 32;
 /// Most unused buffers of each length that are kept.
-const KEPT: [usize; 2] = [1024, 32];
+const MOST_FREE: [usize; 2] = [1024, 32];
 
 type Buffer = Box<[u8]>;
 
@@ -32,7 +32,7 @@ pub(super) struct Outbound {
     /// Incomplete sends, in the order of their start.
     in_flight: VecDeque<(ffi::MPI_Request, Buffer)>,
     /// Requests of completed sends, to be freed.
-    left: Vec<ffi::MPI_Request>,
+    completed: Vec<ffi::MPI_Request>,
     pub(super) lengths: Lengths,
 }
 
@@ -42,7 +42,7 @@ impl Outbound {
             comm,
             free: Default::default(),
             in_flight: VecDeque::with_capacity(64),
-            left: Vec::with_capacity(FREED_AT_A_TIME),
+            completed: Vec::with_capacity(FREED_AT_A_TIME),
             lengths: Lengths::default(),
         }
     }
@@ -84,7 +84,7 @@ impl Outbound {
             )
         };
         if let Some(start) = start {
-            self.lengths.timed(start.elapsed());
+            self.lengths.note_short_send(start.elapsed());
         }
         if code != 0 {
             // MPI may still use the buffer.
@@ -92,12 +92,12 @@ impl Outbound {
             return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
         }
         // A short send is mostly complete at once. If the query fails, `collect` repeats it.
-        let is_gone = has_left(request).unwrap_or(false);
+        let is_done = is_sent(request).unwrap_or(false);
         // Only if no other send is in flight, behind which this one may have had to wait.
         if is_long && self.in_flight.is_empty() {
-            self.lengths.watched(is_gone);
+            self.lengths.note_long_send(is_done);
         }
-        if is_gone {
+        if is_done {
             self.keep(buffer);
             self.free(request)
         } else {
@@ -109,17 +109,17 @@ impl Outbound {
     /// Frees the request of a completed send, perhaps later, together with others.
     #[inline]
     fn free(&mut self, request: ffi::MPI_Request) -> Result<(), WireError> {
-        self.left.push(request);
-        if self.left.len() < FREED_AT_A_TIME { Ok(()) } else { self.free_all() }
+        self.completed.push(request);
+        if self.completed.len() < FREED_AT_A_TIME { Ok(()) } else { self.free_all() }
     }
 
     /// Frees the requests of all completed sends.
     #[cold]
     fn free_all(&mut self) -> Result<(), WireError> {
-        let (n, requests) = (self.left.len() as c_int, self.left.as_mut_ptr());
+        let (n, requests) = (self.completed.len() as c_int, self.completed.as_mut_ptr());
         // SAFETY: the length is that of the array, and all requests are complete.
         let code = unsafe { ffi::PMPI_Waitall(n, requests) };
-        self.left.clear();
+        self.completed.clear();
         check("MPI_Waitall", code)
     }
 
@@ -127,7 +127,7 @@ impl Outbound {
     #[inline]
     fn keep(&mut self, buffer: Buffer) {
         let kind = usize::from(buffer.len() > LENGTHS[0]);
-        if self.free[kind].len() < KEPT[kind] {
+        if self.free[kind].len() < MOST_FREE[kind] {
             self.free[kind].push(buffer);
         }
     }
@@ -136,7 +136,7 @@ impl Outbound {
     #[inline]
     pub(super) fn collect(&mut self) -> Result<(), WireError> {
         while let Some(&(request, _)) = self.in_flight.front() {
-            if !has_left(request)? {
+            if !is_sent(request)? {
                 break;
             }
             if let Some((_, buffer)) = self.in_flight.pop_front() {
@@ -159,18 +159,18 @@ impl Outbound {
         }
         // Errors no longer matter: the port ends.
         let _ = self.free_all();
-        self.leave_all();
+        self.leak_all();
     }
 
     /// Leaves the buffers of all incomplete sends to MPI.
-    pub(super) fn leave_all(&mut self) {
+    pub(super) fn leak_all(&mut self) {
         self.in_flight.drain(..).for_each(|(_, buffer)| std::mem::forget(buffer));
     }
 }
 
 /// Whether a send is complete, so that MPI no longer needs its buffer.
 #[inline]
-fn has_left(request: ffi::MPI_Request) -> Result<bool, WireError> {
+fn is_sent(request: ffi::MPI_Request) -> Result<bool, WireError> {
     // SAFETY: an active request, and a constant.
     unsafe { is_complete(request, std::ptr::null_mut()) }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::header::{CREDITS, Header, KEPT_CREDITS, PART_BYTES, Parts};
+use super::header::{CREDITS, Header, PART_BYTES, Parts, RESERVED_CREDITS};
 use super::lanes::Lanes;
 use crate::Rank;
 use crate::endpoint::matcher;
@@ -26,16 +26,16 @@ pub(super) struct Peer {
     /// Polls that found too few credits since a short message was last sent.
     pub(super) n_waits: u32,
     /// Whether the peer is on the port's list of peers whose outbox is not empty.
-    pub(super) is_listed: bool,
+    pub(super) is_pending: bool,
 }
 
 /// A peer's credits, in both directions.
 #[derive(Debug)]
 pub(super) struct Credits {
     /// Credits left for sending to the peer.
-    pub(super) left: u32,
+    pub(super) available: u32,
     /// Credits of messages from the peer that have to be returned.
-    pub(super) owed: u32,
+    pub(super) to_return: u32,
     /// Credits that unexpected messages from the peer hold.
     held: u32,
 }
@@ -46,17 +46,17 @@ impl Credits {
     #[inline]
     pub(super) fn due(&mut self) -> Option<u32> {
         let least = if self.held > 0 { 1 } else { CREDITS / 2 };
-        (self.owed >= least).then(|| std::mem::take(&mut self.owed))
+        (self.to_return >= least).then(|| std::mem::take(&mut self.to_return))
     }
 
     /// An unexpected message holds one credit that was owed.
     pub(super) fn hold(&mut self) {
-        (self.owed, self.held) = (self.owed - 1, self.held + 1);
+        (self.to_return, self.held) = (self.to_return - 1, self.held + 1);
     }
 
     /// A message that held so many credits is no longer unexpected: they are owed again.
     pub(super) fn release(&mut self, held: u32) {
-        (self.owed, self.held) = (self.owed + held, self.held - held);
+        (self.to_return, self.held) = (self.to_return + held, self.held - held);
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) enum Body {
 }
 
 /// Bytes of memory that an unexpected message takes here; 0 if its bytes stay with the sender.
-pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
+pub(super) fn buffered_bytes(unexpected: &Unexpected) -> usize {
     match &unexpected.body {
         Body::Short { data, .. } => size_of::<Unexpected>() + data.capacity(),
         Body::Long(_) => 0,
@@ -92,19 +92,19 @@ impl Peer {
     /// Most bytes taken by unexpected messages of one peer that hold all credits: 1.9 MiB. For the reason see
     /// [`unexpected`](crate::endpoint::unexpected).
     pub(super) const WINDOW_BYTES: usize =
-        (CREDITS - KEPT_CREDITS) as usize * (size_of::<Unexpected>() + PART_BYTES);
+        (CREDITS - RESERVED_CREDITS) as usize * (size_of::<Unexpected>() + PART_BYTES);
 
     pub(super) fn new(rank: Rank) -> Self {
         Peer {
             rank,
-            credits: Credits { left: CREDITS, owed: 0, held: 0 },
+            credits: Credits { available: CREDITS, to_return: 0, held: 0 },
             parts: Parts::default(),
             partial: None,
             lanes_to: Lanes::default(),
             lanes_from: Lanes::default(),
             outbox: VecDeque::new(),
             n_waits: 0,
-            is_listed: false,
+            is_pending: false,
         }
     }
 

@@ -1,14 +1,12 @@
 //! Posts of this rank, and the sends that wait for credits.
 
-use super::header::{Header, KEPT_CREDITS, Kind, n_parts, part_len};
-use super::moves::{Awaited, Envelope};
+use super::header::{Header, Kind, RESERVED_CREDITS, n_parts, part_len};
+use super::long_message::{Envelope, HeaderlessRecv};
 use super::peer::{Body, Outgoing, Peer};
 use super::{NOBODY, State};
 use crate::Rank;
 use crate::endpoint::RecvPost;
-use crate::endpoint::{
-    Event, Posted as Taken, SendPost, Slot, Tag, WireError, WireRegion, given_up,
-};
+use crate::endpoint::{Event, Posted, SendPost, Slot, Tag, WireError, WireRegion, given_up};
 
 /// Polls after which a short message that waits for credits is announced. Credits mostly arrive earlier.
 const LONGEST_WAIT: u32 = 256;
@@ -23,7 +21,7 @@ impl State {
         &mut self,
         to: Rank,
         send: SendPost,
-    ) -> Result<Taken, WireError> {
+    ) -> Result<Posted, WireError> {
         let SendPost { slot, tag, region } = send;
         let index = self.enter_call(to, tag)?;
         let is_short = region.len <= self.outbound.lengths.eager_bytes();
@@ -32,21 +30,21 @@ impl State {
             Header::of(Kind::Short, tag, region.len, n_parts as u32)
         } else {
             if let Some(lane) = self.lane_to(index, tag, region.len)? {
-                let way = self.tags.of(lane, tag, region.len) as u32;
-                let header = Header::of(Kind::Unmet, tag, region.len, way);
+                let arg = self.tags.of(lane, tag, region.len) as u32;
+                let header = Header::of(Kind::Unmatched, tag, region.len, arg);
                 // SAFETY: the caller's promise.
-                unsafe { self.transfers.send_bare(to, slot, header, region) }?;
-                return Ok(Taken::Accepted);
+                unsafe { self.transfers.send_headerless(to, slot, header, region) }?;
+                return Ok(Posted::Accepted);
             }
             Header::of(Kind::Long, tag, region.len, 0)
         };
         if self.peers[index as usize].outbox.is_empty() && self.can_go(index, &header) {
             self.put(index, header, slot, region)?;
-            return Ok(if is_short { Taken::Done } else { Taken::Accepted });
+            return Ok(if is_short { Posted::Done } else { Posted::Accepted });
         }
         self.peers[index as usize].outbox.push_back(Outgoing { header, slot, region });
-        self.list(index);
-        Ok(Taken::Accepted)
+        self.add_pending(index);
+        Ok(Posted::Accepted)
     }
 
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -58,26 +56,29 @@ impl State {
         &mut self,
         from: Rank,
         recv: RecvPost,
-    ) -> Result<Taken, WireError> {
+    ) -> Result<Posted, WireError> {
         let RecvPost { slot, tag, region, .. } = recv;
         let index = self.enter_call(from, tag)?;
         let Some(unexpected) = self.matcher.take_unexpected(index as usize, tag) else {
             if let Some(lane) = self.peers[index as usize].lanes_from.carrying(tag, region.len) {
                 let mpi_tag = self.tags.of(lane, tag, region.len);
                 // SAFETY: the caller's promise.
-                unsafe { self.transfers.expect(Awaited::new(Envelope { from, mpi_tag }, recv)) };
+                unsafe {
+                    self.transfers
+                        .recv_headerless(HeaderlessRecv::new(Envelope { from, mpi_tag }, recv))
+                };
             } else {
                 self.matcher.await_message(index as usize, recv);
             }
-            return Ok(Taken::Accepted);
+            return Ok(Posted::Accepted);
         };
-        self.let_go(index, &unexpected)?;
+        self.release_unexpected(index, &unexpected)?;
         let fits = recv.fits(unexpected.tag, unexpected.len);
         let data = match unexpected.body {
             Body::Long(mpi_tag) => {
                 // SAFETY: the caller's promise.
                 unsafe { self.receive(Envelope { from, mpi_tag }, unexpected.len, &recv, fits) }?;
-                return Ok(Taken::Accepted);
+                return Ok(Posted::Accepted);
             }
             Body::Short { data, .. } => data,
         };
@@ -88,11 +89,11 @@ impl State {
         if data.len() < unexpected.len {
             self.await_rest(index, recv, fits);
         } else if fits {
-            return Ok(Taken::Done);
+            return Ok(Posted::Done);
         } else {
             self.events.push(Event::Differs(slot, from));
         }
-        Ok(Taken::Accepted)
+        Ok(Posted::Accepted)
     }
 
     /// Receives a long message of `len` bytes into the region of the receive that it has met. If it does not fit,
@@ -132,11 +133,11 @@ impl State {
     #[inline]
     pub(super) fn peer(&mut self, rank: Rank) -> u32 {
         let known = self.peer_of_rank[rank as usize];
-        if known != NOBODY { known } else { self.meet(rank) }
+        if known != NOBODY { known } else { self.first_contact(rank) }
     }
 
     #[cold]
-    fn meet(&mut self, rank: Rank) -> u32 {
+    fn first_contact(&mut self, rank: Rank) -> u32 {
         let index = self.peers.len() as u32;
         self.peers.push(Peer::new(rank));
         self.matcher.add_peer(0);
@@ -145,10 +146,10 @@ impl State {
         index
     }
 
-    fn list(&mut self, index: u32) {
+    fn add_pending(&mut self, index: u32) {
         let peer = &mut self.peers[index as usize];
-        if !std::mem::replace(&mut peer.is_listed, true) {
-            self.listed.push(index);
+        if !std::mem::replace(&mut peer.is_pending, true) {
+            self.pending.push(index);
         }
     }
 
@@ -171,12 +172,12 @@ impl State {
             }
             let peer = &mut self.peers[index as usize];
             if is_short && peer.n_waits >= LONGEST_WAIT {
-                let header = Header { kind: Kind::Long, way: 0, ..header };
+                let header = Header { kind: Kind::Long, arg: 0, ..header };
                 peer.outbox[0] = Outgoing { header, slot, region };
                 continue;
             }
             peer.n_waits += 1;
-            self.list(index);
+            self.add_pending(index);
             break;
         }
         Ok(())
@@ -185,9 +186,9 @@ impl State {
     /// Whether there are credits for a message, and an MPI tag if it needs one.
     #[inline]
     fn can_go(&self, index: u32, header: &Header) -> bool {
-        let credits = self.peers[index as usize].credits.left;
+        let credits = self.peers[index as usize].credits.available;
         match header.kind {
-            Kind::Short => credits >= header.way + KEPT_CREDITS,
+            Kind::Short => credits >= header.arg + RESERVED_CREDITS,
             _ => credits > 0 && self.transfers.has_tag(),
         }
     }
@@ -203,10 +204,10 @@ impl State {
     ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let to = peer.rank;
-        header.credits = std::mem::take(&mut peer.credits.owed);
+        header.credits = std::mem::take(&mut peer.credits.to_return);
         if header.kind != Kind::Short {
-            peer.credits.left -= 1;
-            header.way = self.transfers.tag() as u32;
+            peer.credits.available -= 1;
+            header.arg = self.transfers.tag() as u32;
             // SAFETY: there is no payload.
             unsafe { self.outbound.send(to, &header, None) }?;
             // SAFETY: the region of a send that has not been reported is valid for reads.
@@ -214,9 +215,9 @@ impl State {
         }
         let mut at = 0;
         loop {
-            let len = part_len(region.len, header.way as usize, at);
+            let len = part_len(region.len, header.arg as usize, at);
             let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
-            peer.credits.left -= 1;
+            peer.credits.available -= 1;
             // SAFETY: as above; the part lies within the region.
             unsafe { self.outbound.send(to, &header, Some(part)) }?;
             header.credits = 0;

@@ -37,7 +37,7 @@ pub(super) struct Ring {
 }
 
 /// A message in the ring, header first; it stays there until the next [`Ring::release`].
-pub(super) struct Taken {
+pub(super) struct RingMessage {
     pub(super) source: i32,
     pub(super) ptr: *const u8,
 }
@@ -104,7 +104,7 @@ impl Ring {
 
     /// Takes the next message, if it has arrived.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<Taken>, WireError> {
+    pub(super) fn next(&mut self) -> Result<Option<RingMessage>, WireError> {
         if self.n_taken == SLOTS {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl Ring {
         let ptr = self.slot(self.head);
         self.head = (self.head + 1) % SLOTS;
         self.n_taken += 1;
-        Ok(Some(Taken { source, ptr }))
+        Ok(Some(RingMessage { source, ptr }))
     }
 
     /// Cancels all receives, waiting at most until `end`; returns whether all of them have ended.

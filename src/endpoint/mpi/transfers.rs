@@ -10,14 +10,16 @@ use super::ffi;
 use super::drain::drain;
 use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
-use super::moves::{Awaited, Bare, Envelope, Move, What, n_pieces, pieces};
+use super::long_message::{
+    Envelope, HeaderlessRecv, HeaderlessSend, LongMessage, Role, n_pieces, pieces,
+};
 use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
 use crate::Rank;
 use crate::endpoint::{Event, RecvPost, Slot, WireError, WireRegion};
-use crate::numbered::Numbered;
+use crate::slab::Slab;
 
 /// Polls between two checks for messages without a header that wait for their receives.
-const POLLS_PER_LOOK: u32 = 64;
+const POLLS_PER_CHECK: u32 = 64;
 /// Most messages announced in one check.
 const ANNOUNCED_AT_A_TIME: usize = 16;
 
@@ -29,18 +31,18 @@ pub(super) struct Transfers {
     last_tag: i32,
     /// The number of a message with a header determines its MPI tag. The message keeps the number until its receiver
     /// has matched it, so no two messages in flight from this port share a tag.
-    moves: Numbered<Move>,
-    /// Messages of `moves` that are received only to be dropped.
+    messages: Slab<LongMessage>,
+    /// Messages of `messages` that are received only to be dropped.
     n_dropped: usize,
-    /// Messages of `moves` that are sent without a header.
-    n_bare: usize,
-    /// Receives of `moves` for messages without a header.
-    n_awaited: usize,
+    /// Messages of `messages` that are sent without a header.
+    n_headerless_sends: usize,
+    /// Receives of `messages` for messages without a header.
+    n_headerless_recvs: usize,
     n_polls: u32,
     /// Messages without a header that have arrived.
-    arrived_bare: Vec<Envelope>,
-    /// Receives to be posted by `begin`, with the numbers of their messages.
-    due: VecDeque<(u32, Envelope, WireRegion)>,
+    arrived_headerless: Vec<Envelope>,
+    /// Receives to be posted by `post_queued`, with the numbers of their messages.
+    to_post: VecDeque<(u32, Envelope, WireRegion)>,
     requests: Vec<ffi::MPI_Request>,
     /// The number of each request's message.
     numbers: Vec<u32>,
@@ -53,13 +55,13 @@ impl Transfers {
         Transfers {
             comm,
             last_tag,
-            moves: Numbered::default(),
+            messages: Slab::default(),
             n_dropped: 0,
-            n_bare: 0,
-            n_awaited: 0,
+            n_headerless_sends: 0,
+            n_headerless_recvs: 0,
             n_polls: 0,
-            arrived_bare: Vec::with_capacity(64),
-            due: VecDeque::with_capacity(64),
+            arrived_headerless: Vec::with_capacity(64),
+            to_post: VecDeque::with_capacity(64),
             requests: Vec::with_capacity(64),
             numbers: Vec::with_capacity(64),
             done: Vec::with_capacity(64),
@@ -69,7 +71,7 @@ impl Transfers {
 
     /// The MPI tag of the next message with a header.
     pub(super) fn tag(&self) -> i32 {
-        FIRST_DATA + self.moves.next() as i32
+        FIRST_DATA + self.messages.next() as i32
     }
 
     /// Whether MPI allows [`tag`](Transfers::tag). If not, it will once other messages have completed.
@@ -77,9 +79,9 @@ impl Transfers {
         self.tag() <= self.last_tag
     }
 
-    /// Whether [`begin`](Transfers::begin) has receives to post.
-    pub(super) fn has_due(&self) -> bool {
-        !self.due.is_empty()
+    /// Whether [`post_queued`](Transfers::post_queued) has receives to post.
+    pub(super) fn has_to_post(&self) -> bool {
+        !self.to_post.is_empty()
     }
 
     /// Whether messages to be dropped are still arriving; their senders may wait for that.
@@ -90,7 +92,7 @@ impl Transfers {
     /// Whether receives are open for messages without a header.
     #[inline]
     pub(super) fn is_awaiting(&self) -> bool {
-        self.n_awaited > 0
+        self.n_headerless_recvs > 0
     }
 
     /// Sends a message with the MPI tag [`tag`](Transfers::tag). The send is synchronous: once it completes the
@@ -104,8 +106,8 @@ impl Transfers {
         slot: Slot,
         region: WireRegion,
     ) -> Result<(), WireError> {
-        let (mpi_tag, left) = (self.tag(), n_pieces(region.len));
-        let number = self.moves.insert(Move { what: What::Sent(slot), left });
+        let (mpi_tag, pieces_left) = (self.tag(), n_pieces(region.len));
+        let number = self.messages.insert(LongMessage { role: Role::Send(slot), pieces_left });
         for (at, len) in pieces(region.len) {
             let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
             // SAFETY: the caller's promise; the part lies within the region.
@@ -114,21 +116,21 @@ impl Transfers {
         Ok(())
     }
 
-    /// Sends a message by a lane's tag, `header.way`. The header announces the message if it waits for long.
+    /// Sends a message by a lane's tag, `header.arg`. The header announces the message if it waits for long.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
-    pub(super) unsafe fn send_bare(
+    pub(super) unsafe fn send_headerless(
         &mut self,
         to: Rank,
         slot: Slot,
         header: Header,
         region: WireRegion,
     ) -> Result<(), WireError> {
-        let what = What::Bare(Bare::new(slot, to, header));
-        let mpi_tag = header.way as i32;
-        let number = self.moves.insert(Move { what, left: 1 });
-        self.n_bare += 1;
+        let role = Role::HeaderlessSend(HeaderlessSend::new(slot, to, header));
+        let mpi_tag = header.arg as i32;
+        let number = self.messages.insert(LongMessage { role, pieces_left: 1 });
+        self.n_headerless_sends += 1;
         // SAFETY: the caller's promise.
         unsafe { self.isend(ffi::PMPI_Isend, "MPI_Isend", to, mpi_tag, region, number) }
     }
@@ -157,30 +159,32 @@ impl Transfers {
         Ok(())
     }
 
-    /// Queues the receive of a peer's message whose header has arrived; the next [`begin`](Transfers::begin) posts
-    /// it.
+    /// Queues the receive of a peer's message whose header has arrived; the next
+    /// [`post_queued`](Transfers::post_queued) posts it.
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn receive(&mut self, envelope: Envelope, slot: Slot, region: WireRegion) {
-        let left = n_pieces(region.len);
-        let number = self.moves.insert(Move { what: What::Received(slot), left });
-        self.due.push_back((number, envelope, region));
+        let pieces_left = n_pieces(region.len);
+        let number = self.messages.insert(LongMessage { role: Role::Recv(slot), pieces_left });
+        self.to_post.push_back((number, envelope, region));
     }
 
-    /// Queues the receive of a message without a header; the next [`begin`](Transfers::begin) posts it.
+    /// Queues the receive of a message without a header; the next [`post_queued`](Transfers::post_queued) posts it.
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
-    pub(super) unsafe fn expect(&mut self, awaited: Awaited) {
-        let number = self.moves.insert(Move { what: What::Awaited(awaited), left: 1 });
-        self.n_awaited += 1;
-        self.due.push_back((number, awaited.envelope, awaited.recv.region));
+    pub(super) unsafe fn recv_headerless(&mut self, awaited: HeaderlessRecv) {
+        let number = self
+            .messages
+            .insert(LongMessage { role: Role::HeaderlessRecv(awaited), pieces_left: 1 });
+        self.n_headerless_recvs += 1;
+        self.to_post.push_back((number, awaited.envelope, awaited.recv.region));
     }
 
     /// Whether a receive is open for a message without a header with this envelope.
-    pub(super) fn expects(&self, envelope: Envelope) -> bool {
-        self.awaited(|awaited| awaited.envelope == envelope).is_some()
+    pub(super) fn has_headerless_recv(&self, envelope: Envelope) -> bool {
+        self.find_headerless_recv(|awaited| awaited.envelope == envelope).is_some()
     }
 
     /// Cancels the first receive for a message without a header that `is_it` accepts, and returns it.
@@ -188,11 +192,11 @@ impl Transfers {
     /// # Errors
     /// [`WireError`] if MPI has already matched another message with it.
     #[cold]
-    pub(super) fn take_back(
+    pub(super) fn cancel_headerless_recv(
         &mut self,
-        is_it: impl Fn(&Awaited) -> bool,
+        is_it: impl Fn(&HeaderlessRecv) -> bool,
     ) -> Result<Option<RecvPost>, WireError> {
-        let Some((number, awaited)) = self.awaited(is_it) else { return Ok(None) };
+        let Some((number, awaited)) = self.find_headerless_recv(is_it) else { return Ok(None) };
         let from = awaited.envelope.from;
         match self.numbers.iter().position(|&of| of == number) {
             Some(at) => {
@@ -203,16 +207,19 @@ impl Transfers {
                     return Err(WireError::new("MPI_Cancel", reason));
                 }
             }
-            None => self.due.retain(|&(due, ..)| due != number),
+            None => self.to_post.retain(|&(due, ..)| due != number),
         }
-        self.moves.remove(number);
-        self.n_awaited -= 1;
+        self.messages.remove(number);
+        self.n_headerless_recvs -= 1;
         Ok(Some(awaited.recv))
     }
 
-    fn awaited(&self, is_it: impl Fn(&Awaited) -> bool) -> Option<(u32, Awaited)> {
-        self.moves.iter().find_map(|(number, of)| match &of.what {
-            What::Awaited(awaited) if is_it(awaited) => Some((number, *awaited)),
+    fn find_headerless_recv(
+        &self,
+        is_it: impl Fn(&HeaderlessRecv) -> bool,
+    ) -> Option<(u32, HeaderlessRecv)> {
+        self.messages.iter().find_map(|(number, of)| match &of.role {
+            Role::HeaderlessRecv(awaited) if is_it(awaited) => Some((number, *awaited)),
             _ => None,
         })
     }
@@ -222,9 +229,9 @@ impl Transfers {
     /// MPI may move a whole message while its receive is being posted. So this rank's sends should start earlier:
     /// then two ranks that exchange messages move both at once.
     #[inline]
-    pub(super) fn begin(&mut self) -> Result<(), WireError> {
-        while let Some((number, envelope, WireRegion { ptr, len, .. })) = self.due.pop_front() {
-            // SAFETY: the promise of `receive` and `expect`, since the receive has not been reported.
+    pub(super) fn post_queued(&mut self) -> Result<(), WireError> {
+        while let Some((number, envelope, WireRegion { ptr, len, .. })) = self.to_post.pop_front() {
+            // SAFETY: the promise of `receive` and `recv_headerless`, since the receive has not been reported.
             unsafe { self.post(envelope, ptr, len, number) }?;
         }
         Ok(())
@@ -236,10 +243,10 @@ impl Transfers {
         waste
             .try_reserve_exact(len)
             .map_err(|error| WireError::new("dropping a message", error).at(envelope.from))?;
-        let (ptr, left) = (waste.as_mut_ptr(), n_pieces(len));
+        let (ptr, pieces_left) = (waste.as_mut_ptr(), n_pieces(len));
         self.n_dropped += 1;
-        let number = self.moves.insert(Move { what: What::Dropped(waste), left });
-        // SAFETY: the memory is only used for this message and lives in `moves` as long as the message.
+        let number = self.messages.insert(LongMessage { role: Role::Dropped(waste), pieces_left });
+        // SAFETY: the memory is only used for this message and lives in `messages` as long as the message.
         unsafe { self.post(envelope, ptr, len, number) }
     }
 
@@ -303,28 +310,28 @@ impl Transfers {
             // SAFETY: MPI has written the status of a complete request.
             let status = unsafe { status.assume_init_ref() };
             let number = self.numbers[index as usize];
-            let Some(of) = self.moves.get_mut(number) else { continue };
-            of.left -= 1;
-            if of.left > 0 {
+            let Some(of) = self.messages.get_mut(number) else { continue };
+            of.pieces_left -= 1;
+            if of.pieces_left > 0 {
                 continue;
             }
-            match &of.what {
-                What::Sent(slot) => events.push(Event::Sent(*slot)),
-                What::Bare(Bare { slot, .. }) => {
-                    self.n_bare -= 1;
+            match &of.role {
+                Role::Send(slot) => events.push(Event::Sent(*slot)),
+                Role::HeaderlessSend(HeaderlessSend { slot, .. }) => {
+                    self.n_headerless_sends -= 1;
                     events.push(Event::Sent(*slot));
                 }
-                What::Received(slot) => events.push(Event::Received(*slot)),
-                &What::Awaited(Awaited { envelope, recv }) => {
-                    self.n_awaited -= 1;
-                    self.arrived_bare.push(envelope);
+                Role::Recv(slot) => events.push(Event::Received(*slot)),
+                &Role::HeaderlessRecv(HeaderlessRecv { envelope, recv }) => {
+                    self.n_headerless_recvs -= 1;
+                    self.arrived_headerless.push(envelope);
                     let fits = n_bytes(status)? == recv.region.len;
                     let differs = Event::Differs(recv.slot, envelope.from);
                     events.push(if fits { Event::Received(recv.slot) } else { differs });
                 }
-                What::Dropped(_) => self.n_dropped -= 1,
+                Role::Dropped(_) => self.n_dropped -= 1,
             }
-            self.moves.remove(number);
+            self.messages.remove(number);
         }
         // From the back: then the request that swap_remove moves to the free place is not in the list.
         gone[..n_done].sort_unstable_by(|a, b| b.cmp(a));
@@ -338,30 +345,30 @@ impl Transfers {
 
     /// Takes one of the messages without a header that have arrived.
     #[inline]
-    pub(super) fn next_bare(&mut self) -> Option<Envelope> {
-        self.arrived_bare.pop()
+    pub(super) fn next_headerless(&mut self) -> Option<Envelope> {
+        self.arrived_headerless.pop()
     }
 
     /// Counts a poll; whether it should check for messages without a header that wait for their receives.
     #[inline]
     pub(super) fn is_time_to_announce(&mut self) -> bool {
-        if self.n_bare == 0 {
+        if self.n_headerless_sends == 0 {
             return false;
         }
         self.n_polls = self.n_polls.wrapping_add(1);
-        self.n_polls.is_multiple_of(POLLS_PER_LOOK)
+        self.n_polls.is_multiple_of(POLLS_PER_CHECK)
     }
 
     /// Headers that announce messages whose receives have been missing for long: a receiver that makes another call
     /// would never learn of these messages. The interval doubles with each announcement of a message.
     #[cold]
-    pub(super) fn unmet(&mut self) -> Vec<(Rank, Header)> {
+    pub(super) fn unmatched(&mut self) -> Vec<(Rank, Header)> {
         let now = Instant::now();
-        let announced = |of: &mut Move| match &mut of.what {
-            What::Bare(bare) => bare.announcement(now),
+        let announced = |of: &mut LongMessage| match &mut of.role {
+            Role::HeaderlessSend(send) => send.announcement(now),
             _ => None,
         };
-        self.moves.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
+        self.messages.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
     }
 
     /// Ends all transfers, at latest at `end`. Cancels receives, and waits for sends, which MPI cannot cancel.
@@ -370,17 +377,17 @@ impl Transfers {
         let (mut arriving, mut leaving) = (Vec::new(), Vec::new());
         for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
             let leaves = self
-                .moves
+                .messages
                 .get_mut(number)
-                .is_some_and(|of| matches!(of.what, What::Sent(_) | What::Bare(_)));
+                .is_some_and(|of| matches!(of.role, Role::Send(_) | Role::HeaderlessSend(_)));
             if leaves { leaving.push(request) } else { arriving.push(request) }
         }
         if !cancel(&mut arriving, end) {
             // MPI may still write to the memory of dropped messages.
-            std::mem::forget(std::mem::take(&mut self.moves));
+            std::mem::forget(std::mem::take(&mut self.messages));
         }
         drain(self.comm, &mut leaving, [first, least, end]);
-        (self.moves, self.due) = Default::default();
-        (self.n_dropped, self.n_bare, self.n_awaited) = Default::default();
+        (self.messages, self.to_post) = Default::default();
+        (self.n_dropped, self.n_headerless_sends, self.n_headerless_recvs) = Default::default();
     }
 }

@@ -120,14 +120,14 @@ impl<N: Endpoint, F: Endpoint> Router<N, F> {
 }
 
 impl<N: Endpoint, F: Endpoint> Observer for Router<N, F> {
-    fn show(&mut self, status: Status) {
-        self.observers().for_each(|observer| observer.show(status));
+    fn publish(&mut self, status: Status) {
+        self.observers().for_each(|observer| observer.publish(status));
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.asked_near = self.is_near(rank);
         let observer = if self.asked_near { self.near.observer() } else { self.far.observer() };
-        observer.map_or(Ok(false), |observer| observer.ask(rank))
+        observer.map_or(Ok(false), |observer| observer.request_status(rank))
     }
 
     fn answer(&mut self) -> Option<Status> {
@@ -135,11 +135,11 @@ impl<N: Endpoint, F: Endpoint> Observer for Router<N, F> {
         observer?.answer()
     }
 
-    fn tell(&mut self, blame: Blame) {
-        self.observers().for_each(|observer| observer.tell(blame));
+    fn send_news(&mut self, blame: Blame) {
+        self.observers().for_each(|observer| observer.send_news(blame));
     }
 
-    fn told(&mut self) -> Option<Blame> {
-        self.observers().find_map(|observer| observer.told())
+    fn received_news(&mut self) -> Option<Blame> {
+        self.observers().find_map(|observer| observer.received_news())
     }
 }

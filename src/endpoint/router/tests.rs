@@ -85,11 +85,11 @@ impl Registry for Fake {
 }
 
 impl Observer for Fake {
-    fn show(&mut self, _: Status) {
+    fn publish(&mut self, _: Status) {
         self.note("show");
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.note(format_args!("ask {rank}"));
         Ok(true)
     }
@@ -98,11 +98,11 @@ impl Observer for Fake {
         self.answers
     }
 
-    fn tell(&mut self, _: Blame) {
+    fn send_news(&mut self, _: Blame) {
         self.note("tell");
     }
 
-    fn told(&mut self) -> Option<Blame> {
+    fn received_news(&mut self) -> Option<Blame> {
         (self.name == "far").then_some(Blame { rank: 3, fault: Fault::Failed, by: 4 })
     }
 }
@@ -172,18 +172,18 @@ fn questions_go_to_the_ranks_wire_and_news_everywhere() {
     let waits = |fake: &mut Fake| fake.answers = Some(Status::WaitsFor(fake.name.len() as Rank, 1));
     let mut router = router(&log, waits);
     let observer = router.observer().unwrap();
-    observer.show(Status::Busy);
-    assert!(observer.ask(5).unwrap());
+    observer.publish(Status::Busy);
+    assert!(observer.request_status(5).unwrap());
     assert_eq!(observer.answer(), Some(Status::WaitsFor(4, 1)));
-    assert!(observer.ask(6).unwrap());
+    assert!(observer.request_status(6).unwrap());
     assert_eq!(observer.answer(), Some(Status::WaitsFor(3, 1)));
-    let told = observer.told();
-    observer.tell(told.unwrap());
+    let told = observer.received_news();
+    observer.send_news(told.unwrap());
     let notes = ["near show", "far show", "near ask 5", "far ask 6", "near tell", "far tell"];
     assert_eq!(*lock(&log), notes);
     // A wire without an observer leaves questions unanswered.
     router.far.answers = None;
-    assert!(!router.observer().unwrap().ask(6).unwrap());
+    assert!(!router.observer().unwrap().request_status(6).unwrap());
     assert_eq!(router.observer().unwrap().answer(), None);
 }
 

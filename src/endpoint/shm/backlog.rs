@@ -7,7 +7,7 @@ impl ShmEndpoint {
     /// Sends an answer now, or as soon as there is room.
     pub(super) fn answer(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
         let answered = self.peers[peer].outbox.answer(&descriptor);
-        if !answered.map_err(|garbled| self.garbled(peer, garbled))? {
+        if !answered.map_err(|invalid| self.invalid_from(peer, invalid))? {
             self.backlog.push((peer, descriptor));
         }
         Ok(())
@@ -19,11 +19,11 @@ impl ShmEndpoint {
         let mut failed = None;
         backlog.retain(|(peer, descriptor)| {
             let answered = peers[*peer].outbox.answer(descriptor);
-            !answered.unwrap_or_else(|garbled| {
-                failed.get_or_insert((*peer, garbled));
+            !answered.unwrap_or_else(|invalid| {
+                failed.get_or_insert((*peer, invalid));
                 false
             })
         });
-        failed.map_or(Ok(()), |(peer, garbled)| Err(self.garbled(peer, garbled)))
+        failed.map_or(Ok(()), |(peer, invalid)| Err(self.invalid_from(peer, invalid)))
     }
 }

@@ -57,14 +57,14 @@ impl Doorbell {
     /// Wakes the rank's sleeping threads, after something has been written for the rank.
     #[inline]
     pub(super) fn ring(&self) {
-        if self.may_be_heard() {
+        if self.has_sleepers() {
             self.wake();
         }
     }
 
     /// Whether any thread in the segment sleeps.
     #[inline]
-    pub(super) fn may_be_heard(&self) -> bool {
+    pub(super) fn has_sleepers(&self) -> bool {
         // Relaxed: the sleeper's barrier orders this load after the writes before it.
         self.all().load(Ordering::Relaxed) != 0
     }
@@ -118,7 +118,7 @@ impl Bell for Doorbell {
 
 /// Registers this process for the barriers of other processes. False if the system has no such barriers: then a
 /// sleeper may miss its bell.
-pub(super) fn take_part() -> bool {
+pub(super) fn register_barriers() -> bool {
     membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn nobody_sleeps_through_its_bell() {
         // Without barriers a bell may be missed, and only short sleeps help.
-        let has_barriers = take_part();
+        let has_barriers = register_barriers();
         let layout = ShmLayout { n_ranks: 2, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let turn = AtomicU64::new(0);

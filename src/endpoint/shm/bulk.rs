@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use super::layout::{CONTRIBUTION_BYTES, DEPTH, STRIDE, ShmLayout, behind};
+use super::layout::{CONTRIBUTION_BYTES, DEPTH, STRIDE, ShmLayout, next_range};
 use super::segment::Segment;
 use crate::sync::lock;
 
@@ -33,12 +33,12 @@ impl Bulk {
 }
 
 /// The bulk places that a flat buffer holds, by its own places.
-pub(super) type Held = [Option<Bulk>; DEPTH as usize];
+pub(super) type HeldPlaces = [Option<Bulk>; DEPTH as usize];
 
 /// The bulk places of a flat buffer that has ended on this rank, but perhaps not on other ranks.
 #[derive(Debug)]
-struct Ended {
-    held: Held,
+struct RetiredPlaces {
+    held: HeldPlaces,
     /// Offsets in the segment of the words by which members show that they have left, and the least value after that.
     left: Box<[usize]>,
     base: u64,
@@ -48,7 +48,7 @@ struct Ended {
 struct Pool {
     /// Free places, the one free for longest first.
     free: VecDeque<Bulk>,
-    ended: Vec<Ended>,
+    retired: Vec<RetiredPlaces>,
 }
 
 /// The bulk places of a rank.
@@ -63,33 +63,35 @@ impl BulkPlaces {
     pub(super) fn new(segment: &Arc<Segment>, layout: ShmLayout) -> Arc<Self> {
         let n_places = layout.n_bulk_places();
         let free = |number| Bulk { place: number * STRIDE, start: 0, end: 0 };
-        let pool = Pool { free: (0..n_places).map(free).collect(), ended: Vec::new() };
+        let pool = Pool { free: (0..n_places).map(free).collect(), retired: Vec::new() };
         Arc::new(BulkPlaces { segment: segment.clone(), n_places, pool: Mutex::new(pool) })
     }
 
     /// Frees `read`, which no rank reads any more. Returns a place for a contribution of `wanted` bytes, if given and
     /// one is free.
     pub(super) fn change(&self, read: Option<Bulk>, wanted: Option<usize>) -> Option<Bulk> {
-        let Pool { free, ended } = &mut *lock(&self.pool);
+        let Pool { free, retired } = &mut *lock(&self.pool);
         free.extend(read);
         let len = wanted?;
         if free.len() < self.n_places / 2 {
             // Acquire: pairs with the Release in `FlatBufferLease::end`: members have finished their reads before
             // they leave.
             let word = |left: &usize| self.segment.word(*left).load(Ordering::Acquire);
-            let all_left = |ended: &mut Ended| ended.left.iter().all(|at| word(at) >= ended.base);
-            let held = ended.extract_if(.., all_left).flat_map(|ended| ended.held);
+            let all_left = |retired: &mut RetiredPlaces| {
+                retired.left.iter().all(|at| word(at) >= retired.base)
+            };
+            let held = retired.extract_if(.., all_left).flat_map(|retired| retired.held);
             free.extend(held.flatten());
         }
         let Bulk { place, end, .. } = free.pop_front()?;
-        let Range { start, end } = behind(end, len, CONTRIBUTION_BYTES);
+        let Range { start, end } = next_range(end, len, CONTRIBUTION_BYTES);
         Some(Bulk { place, start, end })
     }
 
     /// Takes the places of a flat buffer that has ended on this rank. Members may read them until they have left.
-    pub(super) fn end(&self, held: Held, left: Box<[usize]>, base: u64) {
+    pub(super) fn end(&self, held: HeldPlaces, left: Box<[usize]>, base: u64) {
         if held.iter().any(Option::is_some) {
-            lock(&self.pool).ended.push(Ended { held, left, base });
+            lock(&self.pool).retired.push(RetiredPlaces { held, left, base });
         }
     }
 }

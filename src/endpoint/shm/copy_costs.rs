@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Messages, and their bytes, that go either way before costs decide: the first ones touch memory for the first time.
 const FIRST: (u32, usize) = (16, 16 * 1024 * 1024);
 /// Afterwards one in this many messages goes the other way, so that its cost stays known.
-const TRIED: u32 = 128;
+const EXPLORE_INTERVAL: u32 = 128;
 
 /// The longest copy that is not timed: reading the clock would take too large a part of a short one.
 const SHORT_BYTES: usize = 16 * 1024;
@@ -22,7 +22,7 @@ const SHORT_BYTES: usize = 16 * 1024;
 /// beside it. If ranks share a core, the time may grow by the number of these ranks.
 const PATIENCE: f32 = 16.0;
 /// Messages that are read after one that took too long: the first time, and at most after several such messages.
-const SHUNNED: (u32, u32) = (2, 128);
+const FORCED_READS: (u32, u32) = (2, 128);
 
 /// Recent cost in nanoseconds per byte; infinite if unknown.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ pub(super) struct CopyCosts {
     n_messages: u32,
     n_bytes: usize,
     /// Messages to be read before one is requested in pieces again.
-    shunned: u32,
-    /// The last value that `shunned` was set to; 0 after a message in pieces that came in time.
-    last_shunned: u32,
+    forced_reads: u32,
+    /// The last value that `forced_reads` was set to; 0 after a message in pieces that came in time.
+    last_forced_reads: u32,
 }
 
 impl CopyCosts {
@@ -77,23 +77,26 @@ impl CopyCosts {
                 _ => return spread > u32::MAX / 2,
             }
         }
-        (copies * self.copied.0 < self.read.0) != (spread < u32::MAX / TRIED)
+        (copies * self.copied.0 < self.read.0) != (spread < u32::MAX / EXPLORE_INTERVAL)
     }
 
     /// Whether the next message should be requested in pieces rather than read; see
     /// [`prefer_slots`](CopyCosts::prefer_slots).
     pub(super) fn prefer_pieces(&mut self, copies: f32, len: usize) -> bool {
-        let is_shunned = self.shunned > 0;
-        self.shunned = self.shunned.saturating_sub(1);
-        !is_shunned && self.prefer_slots(copies, len)
+        let is_forced = self.forced_reads > 0;
+        self.forced_reads = self.forced_reads.saturating_sub(1);
+        !is_forced && self.prefer_slots(copies, len)
     }
 
     /// Records that a message in pieces took `time`, in which messages of `bytes` in all were received.
     pub(super) fn waited(&mut self, bytes: usize, time: Duration) {
         let is_late = time.as_nanos() as f32 > PATIENCE * self.read.0 * bytes as f32;
-        self.shunned =
-            if is_late { (2 * self.last_shunned).clamp(SHUNNED.0, SHUNNED.1) } else { 0 };
-        self.last_shunned = self.shunned;
+        self.forced_reads = if is_late {
+            (2 * self.last_forced_reads).clamp(FORCED_READS.0, FORCED_READS.1)
+        } else {
+            0
+        };
+        self.last_forced_reads = self.forced_reads;
     }
 
     /// Runs `read`, which reads `bytes` bytes from the peer's memory.
@@ -133,19 +136,19 @@ mod tests {
             (0..n_messages).filter(|_| costs.prefer_slots(copies, BYTES)).count() as u32
         };
         assert!((4..=12).contains(&through_slots(&mut costs, FIRST.0, 2.0)));
-        let (few, many) = (5..=15, 10 * TRIED - 15..=10 * TRIED - 5);
+        let (few, many) = (5..=15, 10 * EXPLORE_INTERVAL - 15..=10 * EXPLORE_INTERVAL - 5);
         costs.copied.note(BYTES, us(1));
         costs.read.note(BYTES, us(6));
-        assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
-        assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 7.0)));
+        assert!(many.contains(&through_slots(&mut costs, 10 * EXPLORE_INTERVAL, 2.0)));
+        assert!(few.contains(&through_slots(&mut costs, 10 * EXPLORE_INTERVAL, 7.0)));
         // A time slice of another program during a copy does not change the choice.
         costs.copied.note(BYTES, us(4000));
-        assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
+        assert!(many.contains(&through_slots(&mut costs, 10 * EXPLORE_INTERVAL, 2.0)));
         // The cores have moved apart, and then together again.
         (0..20).for_each(|_| costs.copied.note(BYTES, us(10)));
-        assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
+        assert!(few.contains(&through_slots(&mut costs, 10 * EXPLORE_INTERVAL, 2.0)));
         costs.copied.note(BYTES, us(1));
-        assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
+        assert!(many.contains(&through_slots(&mut costs, 10 * EXPLORE_INTERVAL, 2.0)));
         // Long messages end the trial sooner.
         let mut long = CopyCosts::default();
         long.copied.note(BYTES, us(1));
@@ -159,7 +162,7 @@ mod tests {
         assert!(read(&mut costs) < 2);
         for times in 1..10 {
             costs.waited(BYTES, us(500));
-            let least = (1 << times).min(SHUNNED.1);
+            let least = (1 << times).min(FORCED_READS.1);
             assert!((least..least + 2).contains(&read(&mut costs)));
         }
         costs.waited(BYTES, us(50));

@@ -3,7 +3,7 @@
 use super::EAGER_BYTES;
 use super::layout::{LINE, SLOT_BYTES, SLOTS};
 use crate::endpoint::Tag;
-use crate::endpoint::garbled::{Garbled, at_most, within};
+use crate::endpoint::validation::{InvalidField, check_max, check_range};
 
 /// Bytes of a line after its head.
 pub(super) const INLINE_BYTES: usize = 32;
@@ -84,9 +84,9 @@ pub(super) const RAW_WORDS: usize = size_of::<Raw>() / 8;
 
 /// A decoded line with valid fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Decoded {
     /// A message.
-    Message(Coming),
+    Message(MessageHeader),
     /// The receiver has read the message announced as this number.
     Done(u32),
     /// The receiver requests the message announced as `id` in pieces, for its receive `recv`.
@@ -111,12 +111,12 @@ impl Staged {
     }
 
     /// Decodes the field of a line, for a message of `len` bytes.
-    fn of_line(id: u32, len: usize) -> Result<Self, Garbled> {
+    fn of_line(id: u32, len: usize) -> Result<Self, InvalidField> {
         let staged = Staged(id);
         let is_there = staged.slot() < SLOTS && staged.start() + len <= SLOT_BYTES;
         let valid = (0, Staged::new(SLOTS - 1, SLOT_BYTES - len).0.into());
         let field = "the place of a message in a staging slot";
-        if is_there { Ok(staged) } else { Err(Garbled { field, found: id.into(), valid }) }
+        if is_there { Ok(staged) } else { Err(InvalidField { field, found: id.into(), valid }) }
     }
 
     pub(super) fn in_line(self) -> u32 {
@@ -134,15 +134,15 @@ impl Staged {
 
 /// A message that has arrived or was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Coming {
+pub(super) struct MessageHeader {
     pub(super) tag: Tag,
     pub(super) len: usize,
-    pub(super) via: Via,
+    pub(super) location: Location,
 }
 
 /// Location of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Via {
+pub(super) enum Location {
     /// In its line, at most [`INLINE_BYTES`].
     Line,
     /// In the ring of bytes, at most [`EAGER_BYTES`].
@@ -161,7 +161,7 @@ pub(super) struct Rendezvous {
     /// The sender's number of the message.
     pub(super) id: u32,
     /// Announced messages of the sender at the time of the announcement.
-    pub(super) among: u64,
+    pub(super) n_announced: u64,
     pub(super) early: Early,
 }
 
@@ -212,13 +212,13 @@ pub(super) struct EarlyPiece {
     pub(super) staged: Staged,
 }
 
-impl Said {
+impl Decoded {
     /// Length of the payload, if the payload is in the ring of bytes.
     #[inline]
     pub(super) fn ring_bytes(&self) -> Option<usize> {
         match *self {
-            Said::Message(Coming { len, via: Via::Ring, .. })
-            | Said::Piece(Piece { len, staged: None, .. }) => Some(len),
+            Decoded::Message(MessageHeader { len, location: Location::Ring, .. })
+            | Decoded::Piece(Piece { len, staged: None, .. }) => Some(len),
             _ => None,
         }
     }
@@ -228,45 +228,56 @@ impl Raw {
     /// # Errors
     /// The first invalid field.
     #[inline]
-    pub(super) fn check(&self) -> Result<Said, Garbled> {
+    pub(super) fn decode(&self) -> Result<Decoded, InvalidField> {
         let &Raw { kind, call, operation, len, message, id, words, .. } = self;
         let tag = Tag::of_operation(operation, message, call);
-        let come = |len, via| Ok(Said::Message(Coming { tag, len, via }));
+        let message_at = |len, location| Ok(Decoded::Message(MessageHeader { tag, len, location }));
         let piece =
-            |len, staged| Ok(Said::Piece(Piece { recv: message, at: words[0], len, staged }));
+            |len, staged| Ok(Decoded::Piece(Piece { recv: message, at: words[0], len, staged }));
         match kind {
-            1 => come(at_most("the length of a message in a line", len, INLINE_BYTES)?, Via::Line),
-            2 => come(at_most("the length of a message in the ring", len, EAGER_BYTES)?, Via::Ring),
+            1 => message_at(
+                check_max("the length of a message in a line", len, INLINE_BYTES)?,
+                Location::Line,
+            ),
+            2 => message_at(
+                check_max("the length of a message in the ring", len, EAGER_BYTES)?,
+                Location::Ring,
+            ),
             3 => {
-                let len = at_most("the length of a staged message", len, SLOT_BYTES)?;
-                come(len, Via::Slot(Staged::of_line(id, len)?))
+                let len = check_max("the length of a staged message", len, SLOT_BYTES)?;
+                message_at(len, Location::Slot(Staged::of_line(id, len)?))
             }
             4 => {
-                let [from, among, early] = words;
-                let len = at_most("the length of an announced message", len, isize::MAX as usize)?;
-                within("the address of an announced message", from, (0, u64::MAX - len as u64))?;
+                let [from, n_announced, early] = words;
+                let len =
+                    check_max("the length of an announced message", len, isize::MAX as usize)?;
+                check_range(
+                    "the address of an announced message",
+                    from,
+                    (0, u64::MAX - len as u64),
+                )?;
                 let most = len.min(MOST_EARLY);
-                let at_once = at_most("the early bytes of a message", early & 0xffff_ffff, most)?;
-                let is_all = len > 0 && at_once == len;
-                let early = Early { number: (early >> 32) as u32, len: at_once, is_all };
-                come(len, Via::Rendezvous(Rendezvous { from, id, among, early }))
+                let n_early = check_max("the early bytes of a message", early & 0xffff_ffff, most)?;
+                let is_all = len > 0 && n_early == len;
+                let early = Early { number: (early >> 32) as u32, len: n_early, is_all };
+                message_at(len, Location::Rendezvous(Rendezvous { from, id, n_announced, early }))
             }
-            5 => Ok(Said::Done(id)),
+            5 => Ok(Decoded::Done(id)),
             6 => {
-                let recv = at_most("a receive's number", words[0], u32::MAX as usize)? as u32;
-                Ok(Said::ClearToSend { id, recv })
+                let recv = check_max("a receive's number", words[0], u32::MAX as usize)? as u32;
+                Ok(Decoded::ClearToSend { id, recv })
             }
             7 => {
-                let len = at_most("the length of a piece", len, SLOT_BYTES)?;
+                let len = check_max("the length of a piece", len, SLOT_BYTES)?;
                 piece(len, Some(Staged::of_line(id, len)?))
             }
-            8 => piece(at_most("the length of a piece in the ring", len, EAGER_BYTES)?, None),
+            8 => piece(check_max("the length of a piece in the ring", len, EAGER_BYTES)?, None),
             9 => {
-                within("the length of an early piece", len, (1, SLOT_BYTES as u64))?;
+                check_range("the length of an early piece", len, (1, SLOT_BYTES as u64))?;
                 let (len, staged) = (len as usize, Staged::of_line(id, len as usize)?);
-                Ok(Said::Early(EarlyPiece { number: message, at: words[0], len, staged }))
+                Ok(Decoded::Early(EarlyPiece { number: message, at: words[0], len, staged }))
             }
-            other => Err(Garbled { field: "the kind", found: other.into(), valid: (1, 9) }),
+            other => Err(InvalidField { field: "the kind", found: other.into(), valid: (1, 9) }),
         }
     }
 }
@@ -289,32 +300,34 @@ mod tests {
 
     #[test]
     fn every_kind_is_read() {
-        let coming = |via| Said::Message(Coming { tag: Tag::of_operation(8, 9, 7), len: 16, via });
-        let piece = |staged| Said::Piece(Piece { recv: 9, at: 64, len: 16, staged });
+        let header = |location| {
+            Decoded::Message(MessageHeader { tag: Tag::of_operation(8, 9, 7), len: 16, location })
+        };
+        let piece = |staged| Decoded::Piece(Piece { recv: 9, at: 64, len: 16, staged });
         let all = [
-            (Kind::Inline, coming(Via::Line)),
-            (Kind::Eager, coming(Via::Ring)),
-            (Kind::Staged, coming(Via::Slot(Staged(3)))),
+            (Kind::Inline, header(Location::Line)),
+            (Kind::Eager, header(Location::Ring)),
+            (Kind::Staged, header(Location::Slot(Staged(3)))),
             (
                 Kind::Rendezvous,
-                coming(Via::Rendezvous(Rendezvous {
+                header(Location::Rendezvous(Rendezvous {
                     from: 64,
                     id: 3,
-                    among: 2,
+                    n_announced: 2,
                     early: Early { number: 5, len: 16, is_all: true },
                 })),
             ),
-            (Kind::Done, Said::Done(3)),
-            (Kind::ClearToSend, Said::ClearToSend { id: 3, recv: 64 }),
+            (Kind::Done, Decoded::Done(3)),
+            (Kind::ClearToSend, Decoded::ClearToSend { id: 3, recv: 64 }),
             (Kind::Piece, piece(Some(Staged(3)))),
             (Kind::Fragment, piece(None)),
             (
                 Kind::Early,
-                Said::Early(EarlyPiece { number: 9, at: 64, len: 16, staged: Staged(3) }),
+                Decoded::Early(EarlyPiece { number: 9, at: 64, len: 16, staged: Staged(3) }),
             ),
         ];
-        for (kind, said) in all {
-            assert_eq!(Raw { kind: kind as u8, ..SOUND }.check(), Ok(said), "{kind:?}");
+        for (kind, decoded) in all {
+            assert_eq!(Raw { kind: kind as u8, ..SOUND }.decode(), Ok(decoded), "{kind:?}");
         }
     }
 
@@ -340,8 +353,8 @@ mod tests {
             (Raw { id: u32::MAX, ..of(Kind::Piece) }, "slot"),
             (Raw { id: behind_end, ..of(Kind::Early) }, "slot"),
         ] {
-            let garbled = raw.check().unwrap_err();
-            assert!(garbled.field.contains(field), "{garbled}");
+            let invalid = raw.decode().unwrap_err();
+            assert!(invalid.field.contains(field), "{invalid}");
         }
     }
 }

@@ -4,13 +4,13 @@
 
 use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
-use super::state::{EarlyRecv, Goal, RendezvousRecv};
+use super::state::{EarlyDestination, EarlyRecv, RendezvousRecv};
 use super::{EAGER_BYTES, ShmEndpoint};
 use crate::endpoint::{Arrival, WireError, WireRegion};
 use crate::memory::stores::copy;
 
 /// Messages with early bytes after which a peer may choose again between pieces and reading.
-const HABITUAL: u32 = 32;
+const EARLY_RUN: u32 = 32;
 /// Maximum of pieces that follow an announcement.
 const MOST_EARLY: usize = 4;
 /// Slots without early bytes. A receiver takes early bytes only after their receive is posted; the post may depend on
@@ -22,18 +22,18 @@ const FOR_REQUESTED_BY_MANY: usize = 2;
 impl ShmEndpoint {
     /// Number of early bytes for a message to be announced to a peer.
     pub(super) fn early_bytes(&mut self, peer: usize, len: usize) -> usize {
-        if len <= EAGER_BYTES || !self.peers[peer].habit.takes_pieces {
+        if len <= EAGER_BYTES || !self.peers[peer].rendezvous_mode.chose_cico {
             return 0;
         }
-        let habit = &mut self.peers[peer].habit;
-        habit.n_early += 1;
-        if habit.n_early > HABITUAL && self.can_read {
-            habit.n_early = 0;
+        let rendezvous_mode = &mut self.peers[peer].rendezvous_mode;
+        rendezvous_mode.n_early += 1;
+        if rendezvous_mode.n_early > EARLY_RUN && self.can_read {
+            rendezvous_mode.n_early = 0;
             return 0;
         }
-        let kept = if self.peers.len() > 2 { FOR_REQUESTED_BY_MANY } else { FOR_REQUESTED };
-        let n_free = self.staging.n_free_for_pieces(MOST_EARLY + kept);
-        len.min(n_free.saturating_sub(kept) * SLOT_BYTES)
+        let reserved = if self.peers.len() > 2 { FOR_REQUESTED_BY_MANY } else { FOR_REQUESTED };
+        let n_free = self.staging.n_free_for_pieces(MOST_EARLY + reserved);
+        len.min(n_free.saturating_sub(reserved) * SLOT_BYTES)
     }
 
     /// Sends the early bytes of a message that has just been announced.
@@ -65,27 +65,27 @@ impl ShmEndpoint {
     /// Records the early bytes of an announced message as expected.
     pub(super) fn expect_early(&mut self, peer: usize, Early { number, len, .. }: Early) {
         if len > 0 {
-            self.early_recvs.push(EarlyRecv { peer, number, left: len, goal: None });
+            self.early_recvs.push(EarlyRecv { peer, number, left: len, destination: None });
         }
     }
 
     /// Sets the destination of the early bytes of an announced message, and copies the pieces that have arrived.
-    pub(super) fn aim_early(
+    pub(super) fn set_early_destination(
         &mut self,
         peer: usize,
         message: &Rendezvous,
-        goal: Goal,
+        destination: EarlyDestination,
     ) -> Result<(), WireError> {
         let Early { number, len, .. } = message.early;
         if len == 0 {
             return Ok(());
         }
         let at = self.early_recv(peer, number)?;
-        self.early_recvs[at].goal = Some(goal);
+        self.early_recvs[at].destination = Some(destination);
         let is_it = |(from, piece): &(usize, EarlyPiece)| (*from, piece.number) == (peer, number);
-        while let Some(kept) = self.early_pieces.iter().position(is_it) {
-            let (_, piece) = self.early_pieces.swap_remove(kept);
-            self.take_early(peer, &piece, goal)?;
+        while let Some(index) = self.early_pieces.iter().position(is_it) {
+            let (_, piece) = self.early_pieces.swap_remove(index);
+            self.take_early(peer, &piece, destination)?;
         }
         self.end_early(at);
         Ok(())
@@ -100,30 +100,35 @@ impl ShmEndpoint {
     /// Processes the arrival of a piece of early bytes.
     pub(super) fn early_piece(&mut self, peer: usize, piece: &EarlyPiece) -> Result<(), WireError> {
         let at = self.early_recv(peer, piece.number)?;
-        let EarlyRecv { left, goal, .. } = &mut self.early_recvs[at];
+        let EarlyRecv { left, destination, .. } = &mut self.early_recvs[at];
         let Some(rest) = left.checked_sub(piece.len) else {
             return Err(self.no_early(peer, piece.number));
         };
         *left = rest;
-        let Some(goal) = *goal else {
+        let Some(destination) = *destination else {
             self.early_pieces.push((peer, *piece));
             return Ok(());
         };
-        self.take_early(peer, piece, goal)?;
+        self.take_early(peer, piece, destination)?;
         self.end_early(at);
         Ok(())
     }
 
     /// Copies a piece to its destination, and releases its slot.
-    fn take_early(&mut self, peer: usize, piece: &EarlyPiece, goal: Goal) -> Result<(), WireError> {
+    fn take_early(
+        &mut self,
+        peer: usize,
+        piece: &EarlyPiece,
+        destination: EarlyDestination,
+    ) -> Result<(), WireError> {
         let &EarlyPiece { number, at, len, staged } = piece;
         let from = self.staged(peer, staged, len);
-        match goal {
-            Goal::Nowhere => {}
-            Goal::Pieces(recv) => {
+        match destination {
+            EarlyDestination::Discard => {}
+            EarlyDestination::Cico(recv) => {
                 self.piece(peer, &Piece { recv, at, len, staged: Some(staged) }, from)?
             }
-            Goal::Read(RendezvousRecv { of: (_, message), recv, .. }) => {
+            EarlyDestination::Cma(RendezvousRecv { of: (_, message), recv, .. }) => {
                 if at.saturating_add(len as u64) > message.early.len as u64 {
                     return Err(self.no_early(peer, number));
                 }
@@ -145,7 +150,9 @@ impl ShmEndpoint {
         if self.early_recvs[at].left > 0 {
             return;
         }
-        if let Some(Goal::Read(rendezvous)) = self.early_recvs.swap_remove(at).goal {
+        if let Some(EarlyDestination::Cma(rendezvous)) =
+            self.early_recvs.swap_remove(at).destination
+        {
             let done = rendezvous.of.1.early.len;
             self.cma_due.push(RendezvousRecv { done, ..rendezvous });
         }
@@ -170,7 +177,7 @@ mod tests {
     use super::super::layout::ShmLayout;
     use super::super::process::{Process, Watch};
     use super::super::segment::Segment;
-    use super::super::staging::KEPT_SLOTS;
+    use super::super::staging::RESERVED_SLOTS;
     use super::*;
     use crate::endpoint::{Arrival, Bell, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag};
 
@@ -183,7 +190,7 @@ mod tests {
             let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
             ShmEndpoint::new(&segment, layout, (PortId(0), me), (&locals, 2), can_read, &bell)
         });
-        ports[0].peers[1].habit.takes_pieces = true;
+        ports[0].peers[1].rendezvous_mode.chose_cico = true;
         ports
     }
 
@@ -224,7 +231,7 @@ mod tests {
         }
         assert_eq!(of_sender.len(), lens.len(), "{of_sender:?}");
         assert!(to.early_recvs.is_empty() && to.early_pieces.is_empty());
-        assert_eq!(from.staging.n_free_for_pieces(KEPT_SLOTS), KEPT_SLOTS);
+        assert_eq!(from.staging.n_free_for_pieces(RESERVED_SLOTS), RESERVED_SLOTS);
         let ended = |task| {
             let of = |event: &&Event| matches!(event, Event::Received(slot) | Event::Differs(slot, _) if slot.task == task);
             let found: Vec<_> = events.iter().filter(of).collect();
@@ -323,7 +330,7 @@ mod tests {
         }
         assert_eq!(post(&mut from), Posted::Later);
         // The sender finds a slot that was released.
-        assert_eq!(from.staging.n_free_for_pieces(KEPT_SLOTS), KEPT_SLOTS);
+        assert_eq!(from.staging.n_free_for_pieces(RESERVED_SLOTS), RESERVED_SLOTS);
         to.poll(&mut events).unwrap();
         to.release(0, Staged::new(0, 0));
         assert_eq!(post(&mut from), Posted::Accepted);

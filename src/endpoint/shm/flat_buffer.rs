@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
-use super::bulk::{BulkPlaces, Held};
+use super::bulk::{BulkPlaces, HeldPlaces};
 use super::flat_groups::FlatGroups;
 use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, ShmLayout};
 use super::segment::Segment;
-use super::stores::Stores;
+use super::store_policy::StorePolicy;
 
 /// Words of the first line of a rank's part: the first call that the rank may still read; the base of the last lease
 /// that it has left; in the owner's part, the base of the present lease (`flat_buffers`).
@@ -89,7 +89,7 @@ pub struct FlatBuffer {
     bells: Vec<Doorbell>,
     /// The bulk places of this rank, and those that belong to its places in this flat buffer.
     bulk: Arc<BulkPlaces>,
-    held: Held,
+    held: HeldPlaces,
     /// Address of each rank's bulk places, and their bytes per rank.
     bulk_parts: Vec<*mut u8>,
     bulk_bytes: usize,
@@ -98,14 +98,14 @@ pub struct FlatBuffer {
     pub(super) all_read: u64,
     /// This rank has read the calls before this one; and the value of `own_read` that it published last.
     pub(super) own_read: u64,
-    shown: u64,
+    published: u64,
     /// Whether calls are to be read later.
     is_behind: bool,
     call: u64,
     /// Number before the first call.
     base: u64,
     pub(super) groups: Option<FlatGroups>,
-    stores: Stores,
+    stores: StorePolicy,
     /// Lines that this rank has fetched from other ranks.
     #[cfg(test)]
     pub(super) n_lines: usize,
@@ -135,18 +135,18 @@ impl FlatBuffer {
             parts: members.iter().map(part).collect(),
             bells: members.iter().map(bell).collect(),
             bulk: bulk.clone(),
-            held: Held::default(),
+            held: HeldPlaces::default(),
             bulk_parts: members.iter().map(bulk_part).collect(),
             bulk_bytes,
             read: vec![0; members.len()],
             all_read: 0,
             own_read: base,
-            shown: base,
+            published: base,
             is_behind: false,
             call: base,
             base,
             groups: None,
-            stores: Stores::default(),
+            stores: StorePolicy::default(),
             #[cfg(test)]
             n_lines: 0,
         }
@@ -195,7 +195,7 @@ impl FlatBuffer {
         if !self.is_behind {
             self.own_read = self.call;
         }
-        self.show();
+        self.publish();
         Entered { number: self.call, signature }
     }
 
@@ -213,17 +213,17 @@ impl FlatBuffer {
         // Without `next`, the call entered last counts as unread until the next call is entered.
         self.own_read = next.map_or(self.call, Entered::number);
         // Publishes the progress before another rank can wait for it in a call that this rank has entered.
-        if self.call - self.shown >= DEPTH / 2 {
-            self.show();
+        if self.call - self.published >= DEPTH / 2 {
+            self.publish();
         }
     }
 
     #[inline]
-    fn show(&mut self) {
-        if self.shown != self.own_read {
-            self.shown = self.own_read;
+    fn publish(&mut self) {
+        if self.published != self.own_read {
+            self.published = self.own_read;
             // Release: pairs with the Acquire in `is_free`: this rank's reads come before it.
-            self.word(self.me, READ).store(self.shown, Ordering::Release);
+            self.word(self.me, READ).store(self.published, Ordering::Release);
             self.ring();
         }
     }
@@ -245,7 +245,7 @@ impl FlatBuffer {
         }
         for rank in 0..self.parts.len() {
             if self.read[rank] < enough && rank != self.me {
-                // Acquire: see `show`.
+                // Acquire: see `publish`.
                 self.read[rank] = self.word(rank, READ).load(Ordering::Acquire);
                 if self.read[rank] < enough {
                     return Err(rank);
@@ -323,7 +323,7 @@ impl FlatBuffer {
     }
 
     /// Ends this rank's view, and returns its bulk places.
-    pub(super) fn end(&mut self) -> Held {
+    pub(super) fn end(&mut self) -> HeldPlaces {
         std::mem::take(&mut self.held)
     }
 
@@ -339,7 +339,7 @@ impl FlatBuffer {
     /// Wakes all ranks: any of them may wait for this one.
     #[inline]
     pub(super) fn ring(&self) {
-        if self.bells[self.me].may_be_heard() {
+        if self.bells[self.me].has_sleepers() {
             self.bells.iter().for_each(Doorbell::ring);
         }
     }

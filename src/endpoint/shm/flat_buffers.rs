@@ -19,7 +19,7 @@ use super::layout::{DEPTH, PART_BYTES, ShmLayout};
 use super::segment::Segment;
 use crate::Rank;
 use crate::endpoint::WireError;
-use crate::endpoint::garbled::within;
+use crate::endpoint::validation::check_range;
 use crate::sync::lock;
 
 /// Flat buffers of each rank, if memory allows. Programs and libraries keep communicators; IMB keeps one for each
@@ -147,8 +147,8 @@ impl FlatBuffers {
         if !is_there {
             return Ok(None);
         }
-        let base = within("a call's number", self.base(owner, number), (0, MOST_CALLS))
-            .map_err(|garbled| garbled.by(owner as Rank, "shared memory"))?;
+        let base = check_range("a call's number", self.base(owner, number), (0, MOST_CALLS))
+            .map_err(|invalid| invalid.wire_error_from(owner as Rank, "shared memory"))?;
         let lease = FlatBufferLease { flats: self.clone(), owner, number, members, base };
         let index = self.index(owner, number);
         let flat = self.view((index, &lease.members), me, base);

@@ -37,7 +37,7 @@ impl Hostile {
     /// `can_read` says whether the port may read its peer's memory. The peer's process does not exist.
     pub(crate) fn new(can_read: bool) -> Self {
         let (segment, _file) = Segment::create(LAYOUT.len(), 1).expect("memory");
-        let nobody = Process { pid: i32::MAX as u32, shown: i32::MAX as u32, started: 1 };
+        let nobody = Process { pid: i32::MAX as u32, proc_pid: i32::MAX as u32, started: 1 };
         let locals = [(0, Process::own()), (1, nobody)];
         let locals = locals.map(|(rank, process)| (rank, Arc::new(Watch::new(process))));
         let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, LAYOUT, ME));
@@ -73,9 +73,9 @@ impl Hostile {
     pub(crate) fn word(&mut self, is_news: bool, word: u64) -> Result<(), WireError> {
         let at = if is_news { LAYOUT.rank(ME) + LINE } else { LAYOUT.rank(PEER) };
         self.segment.word(at).store(word, Ordering::Relaxed);
-        self.port.ask(PEER as u32)?;
+        self.port.request_status(PEER as u32)?;
         Observer::answer(&mut self.port);
-        self.port.told();
+        self.port.received_news();
         Ok(())
     }
 

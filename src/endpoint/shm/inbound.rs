@@ -1,14 +1,16 @@
 //! Messages from peers: taken out of the queues, and matched with receives.
 
 use crate::endpoint::matcher::{OtherCall, of_another_call};
-use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View, WireError};
+use crate::endpoint::{Arrival, Event, Posted, RecvPost, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 use crate::memory::stores::copy;
 
 use super::ShmEndpoint;
-use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Rendezvous, Said, Staged, Via};
-use super::peer::{Body, Peer, Unexpected, kept_bytes};
-use super::state::Goal;
+use super::descriptor::{
+    Decoded, Descriptor, INLINE_BYTES, Kind, Location, MessageHeader, Rendezvous, Staged,
+};
+use super::peer::{Body, Peer, Unexpected, buffered_bytes};
+use super::state::EarlyDestination;
 
 impl ShmEndpoint {
     /// Records that this rank takes part in a call.
@@ -36,13 +38,13 @@ impl ShmEndpoint {
     /// Takes all lines that a peer has sent.
     pub(super) fn drain(&mut self, peer: usize) -> Result<(), WireError> {
         while let Some(next) = self.peers[peer].inbox.next() {
-            let (said, payload) = next.map_err(|garbled| self.garbled(peer, garbled))?;
-            match said {
-                Said::Message(coming) => self.arrived(peer, &coming, payload)?,
-                Said::Done(id) => self.read_by_peer(peer, id)?,
-                Said::ClearToSend { id, recv } => self.begin_cico(peer, id, recv)?,
-                Said::Early(piece) => self.early_piece(peer, &piece)?,
-                Said::Piece(piece) => {
+            let (decoded, payload) = next.map_err(|invalid| self.invalid_from(peer, invalid))?;
+            match decoded {
+                Decoded::Message(header) => self.arrived(peer, &header, payload)?,
+                Decoded::Done(id) => self.read_by_peer(peer, id)?,
+                Decoded::ClearToSend { id, recv } => self.begin_cico(peer, id, recv)?,
+                Decoded::Early(piece) => self.early_piece(peer, &piece)?,
+                Decoded::Piece(piece) => {
                     let from = match piece.staged {
                         Some(at) => self.staged(peer, at, piece.len),
                         None => payload,
@@ -63,38 +65,41 @@ impl ShmEndpoint {
     fn arrived(
         &mut self,
         peer: usize,
-        coming: &Coming,
+        header: &MessageHeader,
         payload: *const u8,
     ) -> Result<(), WireError> {
-        let &Coming { tag, len, via } = coming;
-        if let Via::Rendezvous(Rendezvous { early, .. }) = via {
+        let &MessageHeader { tag, len, location } = header;
+        if let Location::Rendezvous(Rendezvous { early, .. }) = location {
             self.expect_early(peer, early);
         }
-        let Some(posted) = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?
+        let Some(posted) =
+            self.matcher.match_message(peer, tag).map_err(|other| self.differs(other))?
         else {
-            let body = match via {
+            let body = match location {
                 // SAFETY: all inline bytes of a line can be read.
-                Via::Line => Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() }),
-                Via::Ring => {
-                    // SAFETY: the payload has this length, which `Raw::check` has bounded.
+                Location::Line => {
+                    Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
+                }
+                Location::Ring => {
+                    // SAFETY: the payload has this length, which `Raw::decode` has bounded.
                     Body::Copied(unsafe { std::slice::from_raw_parts(payload, len) }.to_vec())
                 }
-                Via::Slot(at) => Body::Staged(at),
-                Via::Rendezvous(rendezvous) => Body::Rendezvous(rendezvous),
+                Location::Slot(at) => Body::Staged(at),
+                Location::Rendezvous(rendezvous) => Body::Rendezvous(rendezvous),
             };
             self.keep(peer, Unexpected { tag, len, body });
             return Ok(());
         };
         if !posted.fits(tag, len) {
-            self.refuse(peer, via, posted.slot)?;
+            self.refuse(peer, location, posted.slot)?;
             return Ok(());
         }
-        match via {
-            Via::Slot(at) => self.show_staged(peer, at, &posted),
-            Via::Rendezvous(rendezvous) => {
+        match location {
+            Location::Slot(at) => self.show_staged(peer, at, &posted),
+            Location::Rendezvous(rendezvous) => {
                 self.begin_rendezvous(peer, posted, rendezvous)?;
             }
-            Via::Line | Via::Ring => {
+            Location::Line | Location::Ring => {
                 // SAFETY: the receive is posted, so its region is valid and used by no other code; the payload has
                 // the same length.
                 unsafe { copy(payload, posted.region.ptr, len, false) };
@@ -107,8 +112,8 @@ impl ShmEndpoint {
     /// Stores a message until its receive is posted.
     #[inline]
     fn keep(&mut self, peer: usize, unexpected: Unexpected) {
-        let bytes = kept_bytes(&unexpected);
-        self.matcher.keep(peer, unexpected);
+        let bytes = buffered_bytes(&unexpected);
+        self.matcher.add_unexpected(peer, unexpected);
         let Peer { inbox, is_held, .. } = &mut self.peers[peer];
         if bytes > 0 && !self.unexpected.keep(bytes) && !std::mem::replace(is_held, true) {
             inbox.hold(true);
@@ -126,12 +131,12 @@ impl ShmEndpoint {
         peer: usize,
         unexpected: Unexpected,
         posted: &RecvPost,
-    ) -> Result<Taken, WireError> {
-        self.let_go(kept_bytes(&unexpected));
+    ) -> Result<Posted, WireError> {
+        self.release_unexpected(buffered_bytes(&unexpected));
         let &RecvPost { slot, region, .. } = posted;
         if !posted.fits(unexpected.tag, unexpected.len) {
-            self.refuse(peer, unexpected.body.via(), slot)?;
-            return Ok(Taken::Accepted);
+            self.refuse(peer, unexpected.body.location(), slot)?;
+            return Ok(Posted::Accepted);
         }
         match unexpected.body {
             Body::Staged(at) => self.show_staged(peer, at, posted),
@@ -142,29 +147,29 @@ impl ShmEndpoint {
                 // SAFETY: the region is valid for writes by the caller's promise. It has the message's length, which
                 // fits into a line.
                 unsafe { copy(bytes.as_ptr(), region.ptr, region.len, false) };
-                return Ok(Taken::Done);
+                return Ok(Posted::Done);
             }
             Body::Copied(bytes) => {
                 // SAFETY: as above.
                 unsafe { copy(bytes.as_ptr(), region.ptr, region.len, false) };
-                return Ok(Taken::Done);
+                return Ok(Posted::Done);
             }
         }
-        Ok(Taken::Accepted)
+        Ok(Posted::Accepted)
     }
 
     /// Uncounts an unexpected message that took `bytes`, and resumes held peers if there is room.
     #[inline]
-    fn let_go(&mut self, bytes: usize) {
+    fn release_unexpected(&mut self, bytes: usize) {
         self.unexpected.release(bytes);
         if self.n_held > 0 && self.unexpected.has_room() {
-            self.hold_nobody();
+            self.release_held();
         }
     }
 
     /// Lets all held peers send short messages again.
     #[cold]
-    fn hold_nobody(&mut self) {
+    fn release_held(&mut self) {
         for Peer { inbox, is_held, .. } in &mut self.peers {
             if std::mem::take(is_held) {
                 inbox.hold(false);
@@ -174,16 +179,21 @@ impl ShmEndpoint {
     }
 
     /// Drops a message that does not fit its receive, reports the difference, and completes the peer's send.
-    pub(super) fn refuse(&mut self, peer: usize, via: Via, slot: Slot) -> Result<(), WireError> {
-        match via {
-            Via::Slot(at) => self.release(peer, at),
-            Via::Rendezvous(rendezvous) => {
-                self.aim_early(peer, &rendezvous, Goal::Nowhere)?;
+    pub(super) fn refuse(
+        &mut self,
+        peer: usize,
+        location: Location,
+        slot: Slot,
+    ) -> Result<(), WireError> {
+        match location {
+            Location::Slot(at) => self.release(peer, at),
+            Location::Rendezvous(rendezvous) => {
+                self.set_early_destination(peer, &rendezvous, EarlyDestination::Discard)?;
                 if !rendezvous.early.is_all {
                     self.answer(peer, Descriptor::answer(Kind::Done, rendezvous.id))?;
                 }
             }
-            Via::Line | Via::Ring => {}
+            Location::Line | Location::Ring => {}
         }
         self.events.push(Event::Differs(slot, self.peers[peer].rank));
         Ok(())
@@ -203,7 +213,7 @@ impl ShmEndpoint {
         let ptr = self.staged(peer, at, region.len);
         if arrival == Arrival::Anywhere {
             self.events.push(Event::Viewed(slot, View { ptr, len: region.len }));
-            self.due_views.push((peer, at));
+            self.next_views.push((peer, at));
             return;
         }
         let past_caches = arrival == Arrival::PastCaches;

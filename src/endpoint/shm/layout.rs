@@ -33,7 +33,7 @@ const LEAST_BULK_PLACES: usize = 2 * DEPTH as usize;
 
 /// Where the next `len` bytes go in `room` bytes of which the first `end` were written before: behind these if there
 /// is room, so that short messages use the whole room, too. The returned end is a multiple of a line.
-pub(super) fn behind(end: usize, len: usize, room: usize) -> Range<usize> {
+pub(super) fn next_range(end: usize, len: usize, room: usize) -> Range<usize> {
     let start = if end + len <= room { end } else { 0 };
     start..(start + len).next_multiple_of(LINE)
 }
@@ -75,7 +75,7 @@ impl ShmLayout {
         HEADER_BYTES + rank * RANK_BYTES
     }
 
-    /// The state of a port's reads of peers' memory; see [`Reads`](super::reach::Reads).
+    /// The state of a port's reads of peers' memory; see [`Cma`](super::cma::Cma).
     pub(super) fn reads(&self, port: PortId, rank: usize) -> usize {
         self.rank(self.n_ranks) + (port.index() * self.n_ranks + rank) * LINE
     }

@@ -9,8 +9,8 @@
 //!
 //! Pieces go through staging slots. The first ones follow the announcement at once if the peer asked for pieces of
 //! the last long message. Receivers choose between CMA and CICO by the recent cost of both kinds of copies
-//! (`copy_costs`), senders choose whether to write slots with non-temporal stores (`stores`). If ranks may not read
-//! each other's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
+//! (`copy_costs`), senders choose whether to write slots with non-temporal stores (`store_policy`). If ranks may not
+//! read each other's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A receiver empties its queues at every poll, into private memory if necessary. A message that finds no slot for
 //! some time is announced; a piece that finds none, because other receivers do not read theirs, goes through the
@@ -20,6 +20,7 @@
 mod backlog;
 mod bell;
 mod bulk;
+mod cma;
 mod copy_costs;
 mod descriptor;
 mod early;
@@ -34,14 +35,13 @@ mod observer;
 mod peer;
 mod process;
 mod queue;
-mod reach;
 mod rendezvous;
 mod segment;
 mod setup;
 mod stages;
 mod staging;
 mod state;
-mod stores;
+mod store_policy;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,20 +57,20 @@ pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};
 pub use stages::Stage;
 
-use super::Posted as Taken;
-use super::garbled::Garbled;
+use super::Posted;
 use super::lists::hand_over;
 use super::matcher::Matcher;
+use super::validation::InvalidField;
 use super::{
     Bell, Endpoint, Event, Observer, RecvPost, SendPost, Status, UnexpectedBytes, WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
-use crate::numbered::Numbered;
+use crate::slab::Slab;
+use cma::Cma;
 use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind, Staged};
 use layout::{SLOT_BYTES, ShmLayout};
 use peer::{Body, Peer};
-use reach::Reads;
 use segment::Segment;
 use staging::StagingSlots;
 use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
@@ -130,15 +130,15 @@ pub struct ShmEndpoint {
     /// All ranks of this host, including this one, in the order of ranks.
     peers: Vec<Peer>,
     staging: StagingSlots,
-    reads: Reads,
+    cma: Cma,
     /// Whether this process may read the memory of all peers.
     can_read: bool,
     /// Whether each rank has a core of its own.
     own_cores: bool,
-    rendezvous_sends: Numbered<RendezvousSend>,
+    rendezvous_sends: Slab<RendezvousSend>,
     cma_due: Vec<RendezvousRecv>,
     /// Receives of messages that arrive in pieces.
-    cico_recvs: Numbered<CicoRecv>,
+    cico_recvs: Slab<CicoRecv>,
     cico_sends: VecDeque<CicoSend>,
     /// Announced messages whose early bytes have not all arrived, or whose receives are not posted.
     early_recvs: Vec<EarlyRecv>,
@@ -152,7 +152,7 @@ pub struct ShmEndpoint {
     events: Vec<Event>,
     /// Views of peers' staging slots that the last poll reported, and views that the next poll will report.
     views: Vec<(usize, Staged)>,
-    due_views: Vec<(usize, Staged)>,
+    next_views: Vec<(usize, Staged)>,
     matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,
     /// Number of peers that have been asked to send no short messages.
@@ -163,7 +163,7 @@ pub struct ShmEndpoint {
     /// The last news that was reported.
     reported: Option<Blame>,
     /// Permission for other processes to read this process's memory.
-    permission: Option<Arc<PtracePermission>>,
+    read_permission: Option<Arc<PtracePermission>>,
 }
 
 impl ShmEndpoint {
@@ -205,8 +205,8 @@ impl ShmEndpoint {
 
     /// The error for an invalid record of a peer.
     #[cold]
-    fn garbled(&self, peer: usize, what: Garbled) -> WireError {
-        what.by(self.peers[peer].rank, "shared memory")
+    fn invalid_from(&self, peer: usize, invalid: InvalidField) -> WireError {
+        invalid.wire_error_from(self.peers[peer].rank, "shared memory")
     }
 
     /// Sends a descriptor with its payload. False if there is no room now.
@@ -218,13 +218,13 @@ impl ShmEndpoint {
         payload: &[u8],
     ) -> Result<bool, WireError> {
         let pushed = self.peers[peer].outbox.push(descriptor, payload);
-        pushed.map_err(|garbled| self.garbled(peer, garbled))
+        pushed.map_err(|invalid| self.invalid_from(peer, invalid))
     }
 }
 
 impl Endpoint for ShmEndpoint {
     #[inline]
-    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Taken, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
         let SendPost { slot, tag, region } = send;
         self.check()?;
         self.enter_call(tag)?;
@@ -240,7 +240,7 @@ impl Endpoint for ShmEndpoint {
         };
         let staged = self.longest_staged(peer, region.len);
         let is_short = region.len <= EAGER_BYTES;
-        if is_short && self.peers[peer].outbox.has_leave() {
+        if is_short && self.peers[peer].outbox.may_send_short() {
             if region.len > INLINE_BYTES {
                 descriptor.kind = Kind::Eager;
             }
@@ -250,7 +250,7 @@ impl Endpoint for ShmEndpoint {
                 len => unsafe { std::slice::from_raw_parts(region.ptr, len) },
             };
             let is_pushed = self.push(peer, &descriptor, bytes)?;
-            return Ok(if is_pushed { Taken::Done } else { Taken::Later });
+            return Ok(if is_pushed { Posted::Done } else { Posted::Later });
         }
         if !is_short && region.len <= staged {
             // SAFETY: the caller's promise; `StagingSlots::sent` is called before the event is reported.
@@ -258,13 +258,13 @@ impl Endpoint for ShmEndpoint {
                 (descriptor.kind, descriptor.id) = (Kind::Staged, staged.in_line());
                 if !self.push(peer, &descriptor, &[])? {
                     self.staging.take_back(staged);
-                    return Ok(Taken::Later);
+                    return Ok(Posted::Later);
                 }
                 self.events.push(Event::Sent(slot));
-                return Ok(Taken::Accepted);
+                return Ok(Posted::Accepted);
             }
             if self.staging.may_wait() {
-                return Ok(Taken::Later);
+                return Ok(Posted::Later);
             }
         }
         let early = self.early_bytes(peer, region.len);
@@ -276,7 +276,7 @@ impl Endpoint for ShmEndpoint {
         let words = [address, self.rendezvous_sends.len() as u64, Early::word(number, early)];
         if !self.push(peer, &descriptor, bytemuck::bytes_of(&words))? {
             self.rendezvous_sends.remove(id);
-            return Ok(Taken::Later);
+            return Ok(Posted::Later);
         }
         if early > 0 {
             self.last_early = number;
@@ -287,15 +287,15 @@ impl Endpoint for ShmEndpoint {
                 self.events.push(Event::Sent(slot));
             }
         }
-        Ok(Taken::Accepted)
+        Ok(Posted::Accepted)
     }
 
     #[inline]
-    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Taken, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
         self.check()?;
         self.enter_call(recv.tag)?;
         let peer = self.peer_of(from)?;
-        let Some(unexpected) = self.matcher.post(peer, recv) else { return Ok(Taken::Accepted) };
+        let Some(unexpected) = self.matcher.post(peer, recv) else { return Ok(Posted::Accepted) };
         // SAFETY: the caller's promise.
         unsafe { self.received_unexpected(peer, unexpected, &recv) }
     }
@@ -314,7 +314,7 @@ impl Endpoint for ShmEndpoint {
         }
         let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
         for peer in 0..self.peers.len() {
-            if (all || self.matcher.awaits(peer)) && self.peers[peer].inbox.has_next() {
+            if (all || self.matcher.has_posted(peer)) && self.peers[peer].inbox.has_next() {
                 self.drain(peer)?;
             }
         }
@@ -332,8 +332,8 @@ impl Endpoint for ShmEndpoint {
             }
         }
         self.staging.sent();
-        if !self.due_views.is_empty() {
-            std::mem::swap(&mut self.views, &mut self.due_views);
+        if !self.next_views.is_empty() {
+            std::mem::swap(&mut self.views, &mut self.next_views);
         }
         if !self.events.is_empty() {
             hand_over(&mut self.events, events);
@@ -351,11 +351,11 @@ impl Endpoint for ShmEndpoint {
         }
         self.staging.sent();
         self.end_views();
-        std::mem::swap(&mut self.views, &mut self.due_views);
+        std::mem::swap(&mut self.views, &mut self.next_views);
         self.end_views();
-        self.reads.revoke();
-        self.rendezvous_sends = Numbered::default();
-        self.cico_recvs = Numbered::default();
+        self.cma.revoke();
+        self.rendezvous_sends = Slab::default();
+        self.cico_recvs = Slab::default();
         self.cma_due.clear();
         self.early_recvs.clear();
         self.early_pieces.clear();

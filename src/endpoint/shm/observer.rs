@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::endpoint::garbled::Garbled;
 use crate::endpoint::status::{blame_from_word, blame_to_word};
+use crate::endpoint::validation::InvalidField;
 use crate::endpoint::{Event, Observer, Rank, Status, WireError};
 use crate::error::Blame;
 
@@ -28,7 +28,7 @@ impl ShmEndpoint {
     }
 
     /// The news that this rank has been told.
-    fn news(&self) -> Result<Option<Blame>, Garbled> {
+    fn news(&self) -> Result<Option<Blame>, InvalidField> {
         // Relaxed: as above.
         let word = self.rank_word(self.me, NEWS).load(Ordering::Relaxed);
         if word == 0 { Ok(None) } else { blame_from_word(word, self.n_ranks) }
@@ -38,7 +38,7 @@ impl ShmEndpoint {
     #[inline]
     pub(super) fn report_news(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         // Any rank may have written it.
-        let news = self.news().map_err(|garbled| garbled.by_any("shared memory"))?;
+        let news = self.news().map_err(|invalid| invalid.wire_error("shared memory"))?;
         if let Some(blame) = news
             && self.reported.replace(blame).is_none()
         {
@@ -49,12 +49,12 @@ impl ShmEndpoint {
 }
 
 impl Observer for ShmEndpoint {
-    fn show(&mut self, status: Status) {
+    fn publish(&mut self, status: Status) {
         // Relaxed: the word orders no other data.
         self.rank_word(self.me, STATUS).store(status.to_word(), Ordering::Relaxed);
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         // The engine does not ask about ranks outside the segment.
         let Ok(peer) = self.peer_of(rank) else {
             self.answer = Some(Status::Unknown);
@@ -64,7 +64,7 @@ impl Observer for ShmEndpoint {
             // Relaxed: as above.
             let word = self.rank_word(peer, STATUS).load(Ordering::Relaxed);
             let status = Status::from_word(word, self.n_ranks);
-            status.map_err(|garbled| self.garbled(peer, garbled))?
+            status.map_err(|invalid| self.invalid_from(peer, invalid))?
         } else {
             Status::Silent
         });
@@ -75,7 +75,7 @@ impl Observer for ShmEndpoint {
         self.answer.take()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         // Tells all ranks directly, with one store each.
         for peer in (0..self.peers.len()).filter(|&peer| peer != self.me) {
             // Relaxed: as above.
@@ -83,7 +83,7 @@ impl Observer for ShmEndpoint {
         }
     }
 
-    fn told(&mut self) -> Option<Blame> {
+    fn received_news(&mut self) -> Option<Blame> {
         // An invalid word fails the next poll.
         self.news().ok().flatten()
     }

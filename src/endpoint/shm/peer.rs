@@ -7,7 +7,7 @@ use crate::endpoint::matcher;
 
 use super::EAGER_BYTES;
 use super::copy_costs::CopyCosts;
-use super::descriptor::{INLINE_BYTES, Rendezvous, Staged, Via};
+use super::descriptor::{INLINE_BYTES, Location, Rendezvous, Staged};
 use super::layout::PAYLOAD_BYTES;
 use super::process::Watch;
 use super::queue::{Inbox, Outbox, WINDOW};
@@ -22,22 +22,22 @@ pub(super) struct Peer {
     pub(super) costs: CopyCosts,
     /// Whether the peer has been asked to send no short messages.
     pub(super) is_held: bool,
-    pub(super) habit: Habit,
+    pub(super) rendezvous_mode: RendezvousMode,
 }
 
 /// How a peer has recently received long messages from this port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Habit {
+pub(super) struct RendezvousMode {
     /// Whether the peer asked for pieces of the last message for which it had the choice.
-    pub(super) takes_pieces: bool,
+    pub(super) chose_cico: bool,
     /// Messages sent to the peer with early bytes since the last one without.
     pub(super) n_early: u32,
 }
 
-impl Habit {
+impl RendezvousMode {
     /// The state before the first message; `can_read` says whether ranks may read each other's memory.
     pub(super) fn of(can_read: bool) -> Self {
-        Habit { takes_pieces: !can_read, n_early: 0 }
+        RendezvousMode { chose_cico: !can_read, n_early: 0 }
     }
 }
 
@@ -57,18 +57,18 @@ pub(super) enum Body {
 
 impl Body {
     /// Where the message's bytes are, as in its descriptor.
-    pub(super) fn via(&self) -> Via {
+    pub(super) fn location(&self) -> Location {
         match *self {
-            Body::Inline(_) => Via::Line,
-            Body::Copied(_) => Via::Ring,
-            Body::Staged(at) => Via::Slot(at),
-            Body::Rendezvous(rendezvous) => Via::Rendezvous(rendezvous),
+            Body::Inline(_) => Location::Line,
+            Body::Copied(_) => Location::Ring,
+            Body::Staged(at) => Location::Slot(at),
+            Body::Rendezvous(rendezvous) => Location::Rendezvous(rendezvous),
         }
     }
 }
 
 /// Bytes that a stored message takes here; 0 if the sender keeps its bytes.
-pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
+pub(super) fn buffered_bytes(unexpected: &Unexpected) -> usize {
     match &unexpected.body {
         Body::Inline(_) => size_of::<Unexpected>(),
         Body::Copied(bytes) => size_of::<Unexpected>() + bytes.capacity(),

@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 pub(super) struct Process {
     pub(super) pid: u32,
     /// The process's number in `/proc`, which may belong to another PID namespace; 0 if no `/proc` shows the process.
-    pub(super) shown: u32,
+    pub(super) proc_pid: u32,
     /// Start time in clock ticks since the host's start; 0 if unknown.
     pub(super) started: u64,
 }
@@ -20,22 +20,22 @@ pub(super) struct Process {
 impl Process {
     /// This process.
     pub(super) fn own() -> Self {
-        let shown = hopbine_meet::proc_pid().unwrap_or(0);
-        let started = Stat::of(shown).ok().flatten().map_or(0, |stat| stat.started);
-        Process { pid: std::process::id(), shown, started }
+        let proc_pid = hopbine_meet::proc_pid().unwrap_or(0);
+        let started = Stat::of(proc_pid).ok().flatten().map_or(0, |stat| stat.started);
+        Process { pid: std::process::id(), proc_pid, started }
     }
 
     /// The process that has the number `pid` now, in the PID namespace of `/proc`.
     #[cfg(test)]
     pub(super) fn of(pid: u32) -> Self {
         let Stat { started, .. } = Stat::of(pid).expect("there is a /proc").expect("it lives");
-        Process { pid, shown: pid, started }
+        Process { pid, proc_pid: pid, started }
     }
 
     /// Whether the process is alive; a zombie is not.
     pub(super) fn is_alive(self) -> bool {
         let exists = || number(self.pid).is_some_and(|pid| test_kill_process(pid).is_ok());
-        match Stat::of(self.shown) {
+        match Stat::of(self.proc_pid) {
             Ok(Some(Stat { state, started, .. })) => {
                 !matches!(state, b'Z' | b'X' | b'x')
                     && (self.started == 0 || started == self.started)

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::bell::Doorbell;
-use super::descriptor::{Descriptor, INLINE_BYTES, RAW_WORDS, Raw, Said};
+use super::descriptor::{Decoded, Descriptor, INLINE_BYTES, RAW_WORDS, Raw};
 use super::layout::{LINE, PAYLOAD_BYTES, QUEUE_LINES};
 use super::segment::Segment;
-use crate::endpoint::garbled::{Garbled, at_most};
+use crate::endpoint::validation::{InvalidField, check_max};
 
 /// Descriptors reserved for answers to the receiver's own messages.
-const KEPT_LINES: u32 = 16;
+const RESERVED_LINES: u32 = 16;
 /// Messages that may be under way in a queue when the receiver asks for no more short ones: those that the queue has
 /// room for, and one whose sender has checked the flag before it was set.
-pub(super) const WINDOW: usize = QUEUE_LINES - KEPT_LINES as usize + 1;
+pub(super) const WINDOW: usize = QUEUE_LINES - RESERVED_LINES as usize + 1;
 
 /// A line, laid out as [`Raw`], with an atomic stamp and all inline bytes.
 #[repr(C, align(64))]
@@ -117,11 +117,11 @@ impl Outbox {
     }
 
     /// # Errors
-    /// [`Garbled`] if the receiver says that it has taken more than was sent.
+    /// [`InvalidField`] if the receiver says that it has taken more than was sent.
     #[inline]
-    fn has_room(&mut self, bytes_end: u32, kept: u32) -> Result<bool, Garbled> {
+    fn has_room(&mut self, bytes_end: u32, reserved: u32) -> Result<bool, InvalidField> {
         let fits = |outbox: &Self| {
-            outbox.lines_at.wrapping_sub(outbox.lines_taken) < QUEUE_LINES as u32 - kept
+            outbox.lines_at.wrapping_sub(outbox.lines_taken) < QUEUE_LINES as u32 - reserved
                 && bytes_end.wrapping_sub(outbox.bytes_taken) as usize <= PAYLOAD_BYTES
         };
         if fits(self) {
@@ -131,8 +131,8 @@ impl Outbox {
         let taken = self.parts.taken().load(Ordering::Acquire);
         let (lines, bytes) = (taken as u32, (taken >> 32) as u32);
         let under_way = [self.lines_at.wrapping_sub(lines), self.bytes_at.wrapping_sub(bytes)];
-        at_most("the number of lines that are not taken", under_way[0].into(), QUEUE_LINES)?;
-        at_most("the number of bytes that are not taken", under_way[1].into(), PAYLOAD_BYTES)?;
+        check_max("the number of lines that are not taken", under_way[0].into(), QUEUE_LINES)?;
+        check_max("the number of bytes that are not taken", under_way[1].into(), PAYLOAD_BYTES)?;
         (self.lines_taken, self.bytes_taken) = (lines, bytes);
         Ok(fits(self))
     }
@@ -141,16 +141,16 @@ impl Outbox {
     /// otherwise. False if there is no room now.
     ///
     /// # Errors
-    /// [`Garbled`] if the receiver has written an invalid count.
+    /// [`InvalidField`] if the receiver has written an invalid count.
     pub(super) fn push(
         &mut self,
         descriptor: &Descriptor,
         payload: &[u8],
-    ) -> Result<bool, Garbled> {
+    ) -> Result<bool, InvalidField> {
         let in_ring = descriptor.kind.is_in_ring();
         let (start, end) = place(self.bytes_at, if in_ring { payload.len() } else { 0 });
         let end = if in_ring { end } else { self.bytes_at };
-        if !self.has_room(end, KEPT_LINES)? {
+        if !self.has_room(end, RESERVED_LINES)? {
             return Ok(false);
         }
         if in_ring {
@@ -169,7 +169,7 @@ impl Outbox {
 
     /// Whether this side may send short messages that may arrive before their receives.
     #[inline]
-    pub(super) fn has_leave(&self) -> bool {
+    pub(super) fn may_send_short(&self) -> bool {
         // Relaxed: the sender sees the flag at the latest when it has seen room for another message; see `has_room`
         // and `Inbox::hold`.
         self.parts.holds().load(Ordering::Relaxed) == 0
@@ -184,7 +184,7 @@ impl Outbox {
     ///
     /// # Errors
     /// As [`push`](Outbox::push).
-    pub(super) fn answer(&mut self, descriptor: &Descriptor) -> Result<bool, Garbled> {
+    pub(super) fn answer(&mut self, descriptor: &Descriptor) -> Result<bool, InvalidField> {
         if !self.has_room(self.bytes_at, 0)? {
             return Ok(false);
         }
@@ -220,7 +220,7 @@ pub(super) struct Inbox {
     lines_at: u32,
     bytes_at: u32,
     /// Whether lines or bytes were taken that have not been given back.
-    owes: bool,
+    has_unreturned: bool,
 }
 
 // SAFETY: as for `Outbox`.
@@ -229,7 +229,12 @@ unsafe impl Send for Inbox {}
 impl Inbox {
     /// `bell` is the sender's.
     pub(super) fn new(segment: &Arc<Segment>, offset: usize, bell: Doorbell) -> Self {
-        Inbox { parts: Parts::new(segment, offset, bell), lines_at: 0, bytes_at: 0, owes: false }
+        Inbox {
+            parts: Parts::new(segment, offset, bell),
+            lines_at: 0,
+            bytes_at: 0,
+            has_unreturned: false,
+        }
     }
 
     /// Whether there is a descriptor to take.
@@ -245,9 +250,9 @@ impl Inbox {
     /// valid until [`give_back`](Inbox::give_back).
     ///
     /// # Errors
-    /// [`Garbled`] if the sender has written an invalid line.
+    /// [`InvalidField`] if the sender has written an invalid line.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Result<(Said, *const u8), Garbled>> {
+    pub(super) fn next(&mut self) -> Option<Result<(Decoded, *const u8), InvalidField>> {
         if !self.has_next() {
             return None;
         }
@@ -258,11 +263,11 @@ impl Inbox {
         let raw: [u64; RAW_WORDS] =
             std::array::from_fn(|at| unsafe { words.add(at).read_volatile() });
         let raw: Raw = bytemuck::cast(raw);
-        let said = match raw.check() {
-            Ok(said) => said,
-            Err(garbled) => return Some(Err(garbled)),
+        let decoded = match raw.decode() {
+            Ok(decoded) => decoded,
+            Err(invalid) => return Some(Err(invalid)),
         };
-        let payload = match said.ring_bytes() {
+        let payload = match decoded.ring_bytes() {
             // SAFETY: within the line.
             None => unsafe { (&raw const (*line).data).cast() },
             Some(len) => {
@@ -273,8 +278,8 @@ impl Inbox {
             }
         };
         self.lines_at = self.lines_at.wrapping_add(1);
-        self.owes = true;
-        Some(Ok((said, payload)))
+        self.has_unreturned = true;
+        Some(Ok((decoded, payload)))
     }
 
     /// Asks the sender to send no short messages, or to resume.
@@ -286,7 +291,7 @@ impl Inbox {
     /// Gives the room of taken lines and bytes back to the sender.
     #[inline]
     pub(super) fn give_back(&mut self) {
-        if std::mem::take(&mut self.owes) {
+        if std::mem::take(&mut self.has_unreturned) {
             let taken = u64::from(self.lines_at) | u64::from(self.bytes_at) << 32;
             // Release: pairs with the Acquire in `Outbox::has_room`.
             self.parts.taken().store(taken, Ordering::Release);

@@ -13,7 +13,7 @@ use super::descriptor::{Descriptor, Kind, Piece, Rendezvous, Staged};
 use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
-use super::state::{CicoRecv, CicoSend, Goal, RendezvousRecv, RendezvousSend};
+use super::state::{CicoRecv, CicoSend, EarlyDestination, RendezvousRecv, RendezvousSend};
 use super::{EAGER_BYTES, ShmEndpoint};
 
 /// Bytes of one read. The limit keeps other messages from waiting longer than a few milliseconds. (2 MiB in one call
@@ -28,7 +28,7 @@ impl ShmEndpoint {
         recv: RecvPost,
         message: Rendezvous,
     ) -> Result<(), WireError> {
-        let Rendezvous { id, among, early, .. } = message;
+        let Rendezvous { id, n_announced, early, .. } = message;
         let len = recv.region.len;
         if len == 0 {
             self.events.push(Event::Received(recv.slot));
@@ -41,9 +41,13 @@ impl ShmEndpoint {
         // later.
         let is_short = len <= EAGER_BYTES;
         let may_be_read = !early.is_all && self.can_read;
-        if may_be_read && (is_short || !self.prefers_pieces((peer, len), among, incoming)) {
+        if may_be_read && (is_short || !self.prefers_pieces((peer, len), n_announced, incoming)) {
             if early.len > 0 {
-                return self.aim_early(peer, &message, Goal::Read(rendezvous));
+                return self.set_early_destination(
+                    peer,
+                    &message,
+                    EarlyDestination::Cma(rendezvous),
+                );
             }
             self.cma_due.push(rendezvous);
             return Ok(());
@@ -54,19 +58,24 @@ impl ShmEndpoint {
             let word = u64::from(number);
             self.answer(peer, Descriptor { word, ..Descriptor::answer(Kind::ClearToSend, id) })?;
         }
-        self.aim_early(peer, &message, Goal::Pieces(number))
+        self.set_early_destination(peer, &message, EarlyDestination::Cico(number))
     }
 
-    /// Whether a message of `len` bytes should be sent in pieces. `among` is the number of messages that its sender
-    /// has announced, `incoming` the number that this rank receives. If each rank has its own core, both ranks copy
-    /// at the same time after the first piece. Then the rank that copies more, including this rank's own sends,
+    /// Whether a message of `len` bytes should be sent in pieces. `n_announced` is the number of messages that its
+    /// sender has announced, `incoming` the number that this rank receives. If each rank has its own core, both ranks
+    /// copy at the same time after the first piece. Then the rank that copies more, including this rank's own sends,
     /// determines the time.
-    fn prefers_pieces(&mut self, (peer, len): (usize, usize), among: u64, incoming: usize) -> bool {
+    fn prefers_pieces(
+        &mut self,
+        (peer, len): (usize, usize),
+        n_announced: u64,
+        incoming: usize,
+    ) -> bool {
         if self.is_same_process(peer) {
             return false;
         }
         let per_incoming = |n: usize| n as f32 / incoming as f32;
-        let theirs = per_incoming(among as usize);
+        let theirs = per_incoming(n_announced as usize);
         let copies = if self.own_cores {
             let first = SLOT_BYTES as f32 / len as f32;
             (1.0 + per_incoming(self.rendezvous_sends.len())).max(theirs) + first.min(1.0)
@@ -97,10 +106,10 @@ impl ShmEndpoint {
         let region = recv.region;
         let len = (region.len - done).min(READ_BYTES);
         let Peer { process, costs, .. } = &mut self.peers[peer];
-        let (reads, lender) = (&self.reads, (peer, &**process));
+        let (cma, owner) = (&self.cma, (peer, &**process));
         // SAFETY: within the region of a posted receive; the sender does not change the message before `Done`.
         let read = costs.reading(len, || unsafe {
-            reads.read(lender, message.from + done as u64, region.ptr.add(done), len)
+            cma.read(owner, message.from + done as u64, region.ptr.add(done), len)
         });
         let read = read
             .map_err(|error| WireError::new("process_vm_readv", error).at(self.peers[peer].rank))?;
@@ -129,7 +138,7 @@ impl ShmEndpoint {
     /// Completes the send of an announced message that the peer has read.
     pub(super) fn read_by_peer(&mut self, peer: usize, id: u32) -> Result<(), WireError> {
         let slot = self.rendezvous_with(peer, id)?.send.slot;
-        self.peers[peer].habit.takes_pieces = false;
+        self.peers[peer].rendezvous_mode.chose_cico = false;
         self.rendezvous_sends.remove(id);
         self.events.push(Event::Sent(slot));
         Ok(())
@@ -140,7 +149,7 @@ impl ShmEndpoint {
         let send = self.rendezvous_with(peer, id)?;
         send.is_cico = true;
         let done = send.early;
-        self.peers[peer].habit.takes_pieces = true;
+        self.peers[peer].rendezvous_mode.chose_cico = true;
         self.cico_sends.push_back(CicoSend { id, to: (peer, recv), done });
         Ok(())
     }

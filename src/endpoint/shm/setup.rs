@@ -9,21 +9,21 @@ use hopbine_meet::{Exchange, PtracePermission, fresh_number, host, yama_scope};
 use hopbine_torus::PortId;
 
 use super::bell::{self, Doorbell};
+use super::cma::{Cma, read_process};
 use super::flat_buffers::{self, FlatBuffers};
 use super::layout::ShmLayout;
-use super::peer::{Habit, Peer, WINDOW_BYTES};
+use super::peer::{Peer, RendezvousMode, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
-use super::reach::{Reads, read_process};
 use super::segment::Segment;
 use super::staging::StagingSlots;
 use super::{Opened, Reading, ShmEndpoint};
 use crate::endpoint::calls::CALLS;
-use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::matcher::Matcher;
-use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
+use crate::endpoint::meeting::{agree, check_protocol, exchange_error, with_protocol};
+use crate::endpoint::validation::{InvalidField, check_range};
 use crate::endpoint::{Bell, Rank, UnexpectedBytes, WireError};
-use crate::numbered::Numbered;
+use crate::slab::Slab;
 
 /// The call that errors name.
 const CALL: &str = "shared memory";
@@ -63,8 +63,8 @@ impl ShmCard {
 
     fn encode(self) -> [u8; CARD_BYTES] {
         let ShmCard { host, node, process, probe, token } = self;
-        let Process { pid, shown, started } = process;
-        let words = [host, node, u64::from(pid), u64::from(shown), started, probe, token];
+        let Process { pid, proc_pid, started } = process;
+        let words = [host, node, u64::from(pid), u64::from(proc_pid), started, probe, token];
         let mut bytes = [0; CARD_BYTES];
         for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
@@ -77,19 +77,20 @@ impl ShmCard {
     /// # Errors
     /// Names the invalid field, or the other rank's protocol if it differs.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
-        let card = unstamped(bytes, rank, me)?;
-        let of_rank = |garbled: Garbled| format!("rank {rank} sent {garbled}");
+        let card = check_protocol(bytes, rank, me)?;
+        let of_rank = |invalid: InvalidField| format!("rank {rank} sent {invalid}");
         let (words, _) = card.as_chunks::<8>();
         let words: &[_; CARD_BYTES / 8] = match words.try_into() {
             Ok(words) if card.len() == CARD_BYTES => words,
             _ => return Err(format!("rank {rank} sent a card of {} bytes", card.len())),
         };
-        let [host, node, pid, shown, started, probe, token] = words.map(u64::from_le_bytes);
+        let [host, node, pid, proc_pid, started, probe, token] = words.map(u64::from_le_bytes);
         // The system interprets 0 and numbers beyond a pid_t's range differently.
         let most = i32::MAX as u64;
-        let pid = within("its process number", pid, (1, most)).map_err(of_rank)? as u32;
-        let shown = within("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
-        Ok(ShmCard { host, node, process: Process { pid, shown, started }, probe, token })
+        let pid = check_range("its process number", pid, (1, most)).map_err(of_rank)? as u32;
+        let proc_pid =
+            check_range("its number in /proc", proc_pid, (0, most)).map_err(of_rank)? as u32;
+        Ok(ShmCard { host, node, process: Process { pid, proc_pid, started }, probe, token })
     }
 }
 
@@ -98,7 +99,7 @@ impl ShmCard {
 pub(crate) fn check_card(bytes: &[u8]) {
     if let Ok(card) = ShmCard::decode(bytes, 1, 0) {
         assert!((1..=i32::MAX as u32).contains(&card.process.pid));
-        assert_eq!(stamped(&card.encode()), bytes);
+        assert_eq!(with_protocol(&card.encode()), bytes);
     }
 }
 
@@ -118,7 +119,9 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         probe: probe.as_ptr().expose_provenance() as u64,
         token,
     };
-    let cards = exchange.allgather(&stamped(&card.encode())).map_err(|error| lost(&error))?;
+    let cards = exchange
+        .allgather(&with_protocol(&card.encode()))
+        .map_err(|error| exchange_error(&error))?;
     let decode = |(other, bytes): (Rank, &[u8])| ShmCard::decode(bytes, other, rank as Rank);
     let cards: Result<Vec<ShmCard>, String> = (0..).zip(cards.iter()).map(decode).collect();
     let cards = cards.map_err(|reason| failed(&reason))?;
@@ -136,7 +139,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let others = locals.iter().map(|(_, card)| card.process.pid);
     let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
     let is_wanted = config.may_read && !others.is_empty();
-    let permission = is_wanted.then(|| PtracePermission::for_processes(&others)).flatten();
+    let read_permission = is_wanted.then(|| PtracePermission::for_processes(&others)).flatten();
 
     // The first rank makes the segment. It can be opened until the file is closed.
     let (leader, leaders_card) = locals[0];
@@ -151,7 +154,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         // The creator does not open the segment by name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
-            let (pid, fd) = (leaders_card.process.shown, u32::from_le_bytes([a, b, c, d]));
+            let (pid, fd) = (leaders_card.process.proc_pid, u32::from_le_bytes([a, b, c, d]));
             let token = leaders_card.token;
             let open = || Segment::open(pid, fd, layout.len(), token);
             let opened = Segment::made_here(token).map_or_else(open, Ok);
@@ -177,14 +180,14 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     };
     let can_read = refused.is_none();
     // Without reads, no permission is needed.
-    let permission = permission.filter(|_| can_read).map(Arc::new);
+    let read_permission = read_permission.filter(|_| can_read).map(Arc::new);
     let segment = opened.map_err(|reason| failed(&reason))?;
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
     };
     let flats = is_all.then(|| FlatBuffers::new(&segment, layout, me));
     let flat = flats.as_ref().map(|flats| flats.of_all());
-    bell::take_part();
+    bell::register_barriers();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
     let watched = |&(rank, card): &(Rank, ShmCard)| (rank, Arc::new(Watch::new(card.process)));
     let locals: Vec<_> = locals.iter().map(watched).collect();
@@ -192,7 +195,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let port = |port| {
         let ranks = (&locals[..], n_ranks);
         let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
-        port.permission = permission.clone();
+        port.read_permission = read_permission.clone();
         port.own_cores = config.own_cores;
         port
     };
@@ -218,7 +221,7 @@ impl ShmEndpoint {
             inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
             costs: Default::default(),
             is_held: false,
-            habit: Habit::of(can_read),
+            rendezvous_mode: RendezvousMode::of(can_read),
         };
         let mut unexpected = UnexpectedBytes::default();
         unexpected.add_window(locals.len() * WINDOW_BYTES);
@@ -232,14 +235,14 @@ impl ShmEndpoint {
             layout,
             peers: locals.iter().enumerate().map(peer).collect(),
             staging: StagingSlots::new(segment.clone(), layout, port, me),
-            reads: Reads::new(segment.clone(), layout, port, me),
+            cma: Cma::new(segment.clone(), layout, port, me),
             segment: segment.clone(),
             bell: bell.clone(),
             can_read,
             own_cores: true,
-            rendezvous_sends: Numbered::default(),
+            rendezvous_sends: Slab::default(),
             cma_due: Default::default(),
-            cico_recvs: Numbered::default(),
+            cico_recvs: Slab::default(),
             cico_sends: Default::default(),
             early_recvs: Vec::new(),
             early_pieces: Vec::new(),
@@ -247,7 +250,7 @@ impl ShmEndpoint {
             backlog: Default::default(),
             events: Vec::with_capacity(64),
             views: Vec::with_capacity(16),
-            due_views: Vec::with_capacity(16),
+            next_views: Vec::with_capacity(16),
             matcher,
             unexpected,
             n_held: 0,
@@ -255,7 +258,7 @@ impl ShmEndpoint {
             is_abandoned: false,
             answer: None,
             reported: None,
-            permission: None,
+            read_permission: None,
         }
     }
 }

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hopbine_torus::PortId;
 
 use super::descriptor::Staged;
-use super::layout::{SLOT_BYTES, SLOTS, ShmLayout, behind};
+use super::layout::{SLOT_BYTES, SLOTS, ShmLayout, next_range};
 use super::segment::Segment;
-use super::stores::Stores;
+use super::store_policy::StorePolicy;
 
 /// Slots reserved for pieces of messages that receivers do not read themselves. Slots are filled in turn, and short
 /// messages follow each other within a slot. Together the slots exceed a second-level cache: a line stays in its
 /// reader's cache after it was read, and has been evicted from there before it is written again.
-pub(super) const KEPT_SLOTS: usize = 24;
-const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
+pub(super) const RESERVED_SLOTS: usize = 24;
+const FIRST_RESERVED: usize = SLOTS - RESERVED_SLOTS;
 /// Polls for which a message waits for a slot: readers mostly release slots soon. Then all messages are announced
 /// until one finds a slot: a receiver that does not read its slots may wait for them.
 const PATIENCE: u32 = 256;
@@ -32,7 +32,7 @@ pub(super) struct StagingSlots {
     /// region holds the same bytes, and another receiver can read the same slot.
     last: Option<(*const u8, usize, Staged)>,
     /// The peer that the last piece in each reserved slot was for.
-    pieces_for: [usize; KEPT_SLOTS],
+    pieces_for: [usize; RESERVED_SLOTS],
     /// End of the last message in each slot.
     ends: [usize; SLOTS],
     /// The slots to try first for the next message and for the next piece.
@@ -40,7 +40,7 @@ pub(super) struct StagingSlots {
     next_piece: usize,
     /// Polls since a message found no free slot; 0 if the last message found one.
     waited: u32,
-    stores: Stores,
+    stores: StorePolicy,
 }
 
 // SAFETY: the pointer in `last` is compared, never dereferenced.
@@ -70,12 +70,12 @@ impl StagingSlots {
             port,
             me,
             last: None,
-            pieces_for: [usize::MAX; KEPT_SLOTS],
+            pieces_for: [usize::MAX; RESERVED_SLOTS],
             ends: [0; SLOTS],
             next: 0,
-            next_piece: FIRST_KEPT,
+            next_piece: FIRST_RESERVED,
             waited: 0,
-            stores: Stores::default(),
+            stores: StorePolicy::default(),
         }
     }
 
@@ -103,7 +103,8 @@ impl StagingSlots {
             return Some(at);
         }
         self.sent();
-        let Some(slot) = in_turn(0..FIRST_KEPT, self.next).find(|&slot| self.is_free(slot)) else {
+        let Some(slot) = in_turn(0..FIRST_RESERVED, self.next).find(|&slot| self.is_free(slot))
+        else {
             self.waited = self.waited.max(1);
             return None;
         };
@@ -146,7 +147,7 @@ impl StagingSlots {
 
     /// Number of slots that are free for the next pieces, at most `most`.
     pub(super) fn n_free_for_pieces(&self, most: usize) -> usize {
-        let next = in_turn(FIRST_KEPT..SLOTS, self.next_piece).take(most);
+        let next = in_turn(FIRST_RESERVED..SLOTS, self.next_piece).take(most);
         next.take_while(|&slot| self.is_free(slot)).count()
     }
 
@@ -160,13 +161,14 @@ impl StagingSlots {
         ptr: *const u8,
         (len, of): (usize, usize),
     ) -> Option<Staged> {
-        let slot = in_turn(FIRST_KEPT..SLOTS, self.next_piece).find(|&slot| self.is_free(slot))?;
+        let slot =
+            in_turn(FIRST_RESERVED..SLOTS, self.next_piece).find(|&slot| self.is_free(slot))?;
         self.next_piece = slot + 1;
         // SAFETY: the caller's promise.
         let at = unsafe { self.fill(slot, ptr, (len, of)) };
         // Relaxed: as in `put`.
         self.readers(slot).store(1, Ordering::Relaxed);
-        self.pieces_for[slot - FIRST_KEPT] = peer;
+        self.pieces_for[slot - FIRST_RESERVED] = peer;
         Some(at)
     }
 
@@ -174,7 +176,7 @@ impl StagingSlots {
     pub(super) fn serves(&self, peer: usize) -> bool {
         // Relaxed: no memory access depends on this value.
         let is_read = |slot| self.readers(slot).load(Ordering::Relaxed) == 0;
-        (FIRST_KEPT..SLOTS).zip(self.pieces_for).any(|(slot, to)| to == peer && !is_read(slot))
+        (FIRST_RESERVED..SLOTS).zip(self.pieces_for).any(|(slot, to)| to == peer && !is_read(slot))
     }
 
     /// Copies the `len` bytes, part of a message of `of` bytes, into a slot.
@@ -183,7 +185,7 @@ impl StagingSlots {
     /// As for [`put_piece`](StagingSlots::put_piece); the slot has no readers.
     unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) -> Staged {
         assert!(len <= SLOT_BYTES);
-        let Range { start, end } = behind(self.ends[slot], len, SLOT_BYTES);
+        let Range { start, end } = next_range(self.ends[slot], len, SLOT_BYTES);
         self.ends[slot] = end;
         let into = self.segment.at(self.layout.slot(self.port, self.me, slot) + start, len);
         // SAFETY: the caller's promise; the slot has room.
@@ -211,10 +213,10 @@ mod tests {
         // Each message starts at a line; the fifth does not fit behind the fourth.
         let quarter = SLOT_BYTES / 4;
         for start in [0, quarter, 2 * quarter, 3 * quarter, 0] {
-            for slot in FIRST_KEPT..SLOTS {
+            for slot in FIRST_RESERVED..SLOTS {
                 assert_eq!(put(quarter - 5), Staged::new(slot, start));
             }
         }
-        assert_eq!(put(SLOT_BYTES), Staged::new(FIRST_KEPT, 0));
+        assert_eq!(put(SLOT_BYTES), Staged::new(FIRST_RESERVED, 0));
     }
 }

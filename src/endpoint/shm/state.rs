@@ -46,18 +46,18 @@ pub(super) struct EarlyRecv {
     /// Bytes that have not arrived.
     pub(super) left: usize,
     /// The destination, `None` until the receive is posted: until then the bytes stay in the peer's slots.
-    pub(super) goal: Option<Goal>,
+    pub(super) destination: Option<EarlyDestination>,
 }
 
 /// The destination of early bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Goal {
+pub(super) enum EarlyDestination {
     /// No destination: the receive does not fit the message.
-    Nowhere,
+    Discard,
     /// The receive in pieces with this number.
-    Pieces(u32),
+    Cico(u32),
     /// The region of this receive; the remaining bytes are then read from the sender's memory.
-    Read(RendezvousRecv),
+    Cma(RendezvousRecv),
 }
 
 /// A message that this port sends in pieces, through staging slots (copy-in copy-out).

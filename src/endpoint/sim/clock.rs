@@ -38,7 +38,7 @@ impl RankClock {
         loop {
             let mut core = net.lock();
             core.pass_time();
-            core.happen();
+            core.run_due();
             let is_held = core.life(self.rank) != Life::Alive;
             let away = match core.is_over() {
                 true => None,

@@ -7,7 +7,7 @@ use crate::Rank;
 use crate::endpoint::{Event, SendPost, WireRegion};
 
 use super::memory::copy;
-use super::net::{Body, Core, Life, Packet, Put, What};
+use super::net::{Action, Body, Core, Life, Packet, Put};
 use super::trace::TraceStep;
 
 impl Core {
@@ -68,30 +68,30 @@ impl Core {
         self.report(from, port, Event::Sent(slot));
     }
 
-    /// Writes the next piece of what was lent to where it is awaited.
+    /// Writes the next piece of a rendezvous message to the region of its receive.
     pub(super) fn put(&mut self, put: Put) {
         let Put { id, to: (to, port), slot, region, done } = put;
         if self.port(to, port).is_abandoned || self.life(to) == Life::Dead {
             return;
         }
         // The sender has given up, or is dead: others learn of that in other ways.
-        let Some(lent) = self.lent(id) else { return };
-        let (rank, lenders_port) = lent.of;
-        self.touches(rank, "reads", lent.region.ptr, lent.region.len);
-        let len = self.habits.piece(region.len).min(region.len - done);
+        let Some(source) = self.rendezvous_send(id) else { return };
+        let (rank, senders_port) = source.of;
+        self.touches(rank, "reads", source.region.ptr, source.region.len);
+        let len = self.params.piece(region.len).min(region.len - done);
         // SAFETY: both regions are posted, as their ports have not given up, and have this length.
         unsafe {
-            let from = lent.region.ptr.add(done);
+            let from = source.region.ptr.add(done);
             self.write(to, &region, done, from, len);
         }
         self.note(to, TraceStep::Moves { from: rank, bytes: len });
         let done = done + len;
         if done < region.len {
-            return self.later(What::Put(Put { done, ..put }));
+            return self.later(Action::Put(Put { done, ..put }));
         }
-        self.take_back(id);
-        let (sent, received) = (Event::Sent(lent.slot), Event::Received(slot));
-        self.later(What::Report { rank, port: lenders_port, event: sent });
-        self.later(What::Report { rank: to, port, event: received });
+        self.end_rendezvous(id);
+        let (sent, received) = (Event::Sent(source.slot), Event::Received(slot));
+        self.later(Action::Report { rank, port: senders_port, event: sent });
+        self.later(Action::Report { rank: to, port, event: received });
     }
 }

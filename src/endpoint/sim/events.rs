@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::habits::MemoryHabits;
-use super::net::{Core, Listener, What};
+use super::net::{Action, Core, Listener};
+use super::params::MemoryParams;
 use super::simulation::Simulated;
 use super::trace::TraceStep;
 use crate::Rank;
@@ -29,21 +29,21 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Events {
     rank: Simulated,
     log: Arc<EventLog>,
-    habits: MemoryHabits,
+    params: MemoryParams,
     /// Its own: whether memory is known to a cache depends on what else is in its pages, for memory that the
     /// simulation has not mapped. Nothing but the cache depends on these numbers.
     rng: Mutex<Xoshiro256PlusPlus>,
 }
 
 impl Events {
-    pub(super) fn new(rank: &Simulated, habits: MemoryHabits) -> Self {
-        let log = Arc::new(EventLog::new(habits.n_latest));
+    pub(super) fn new(rank: &Simulated, params: MemoryParams) -> Self {
+        let log = Arc::new(EventLog::new(params.n_latest));
         if let Some(device) = &rank.net.lock().device {
             let listener = Listener { log: log.clone(), n_pending: AtomicUsize::new(0) };
             let _ = device.listeners[rank.rank as usize].set(listener);
         }
-        let rng = Mutex::new(Xoshiro256PlusPlus::seed_from_u64(habits.seed ^ u64::from(rank.rank)));
-        Events { rank: rank.clone(), log, habits, rng }
+        let rng = Mutex::new(Xoshiro256PlusPlus::seed_from_u64(params.seed ^ u64::from(rank.rank)));
+        Events { rank: rank.clone(), log, params, rng }
     }
 
     fn chance(&self, of_256: u8) -> bool {
@@ -62,10 +62,10 @@ impl EventSource for Events {
 
     /// Some memory cannot be watched, and some is announced although it stays.
     fn watch(&self, span: Span) -> io::Result<()> {
-        if self.chance(self.habits.refuses_watch) {
+        if self.chance(self.params.refuses_watch) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        if self.chance(self.habits.announces_more) {
+        if self.chance(self.params.announces_more) {
             self.log.post(span);
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Core {
         let Some(Listener { log, n_pending }) = device.listeners[rank as usize].get() else {
             return;
         };
-        let late = device.habits.memory.late_ns;
+        let late = device.params.memory.late_ns;
         // Relaxed, here and below: one thread.
         if n_pending.fetch_add(1, Ordering::Relaxed) == 0 {
             log.begin();
@@ -104,7 +104,7 @@ impl Core {
         let late = if late == 0 { 0 } else { self.rng.random_range(0..late) };
         match late {
             0 => self.announce(rank, memory),
-            _ => self.after(late, What::Announce(rank, memory)),
+            _ => self.after(late, Action::Announce(rank, memory)),
         }
     }
 

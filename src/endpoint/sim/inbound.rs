@@ -2,17 +2,15 @@
 
 use crate::Rank;
 use crate::endpoint::matcher::Unexpected;
-use crate::endpoint::{
-    Arrival, Event, Posted as Taken, RecvPost, Slot, View, WireError, WireRegion,
-};
+use crate::endpoint::{Arrival, Event, Posted, RecvPost, Slot, View, WireError, WireRegion};
 
 use super::SimEndpoint;
 pub(super) use super::net::Body;
-use super::net::{Core, Packet, Put, What};
+use super::net::{Action, Core, Packet, Put};
 use super::trace::TraceStep;
 
 /// What a message that came before its receive takes besides its bytes.
-pub(super) const KEPT_BYTES: usize = 64;
+pub(super) const RECORD_BYTES: usize = 64;
 
 /// A receive whose message comes in pieces.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +21,9 @@ pub(super) struct RendezvousRecv {
     rest: usize,
 }
 
-/// A lent message that this rank reads.
+/// A rendezvous message that this rank reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct CmaRecv {
     from: Rank,
     id: u64,
     slot: Slot,
@@ -33,13 +31,13 @@ pub(super) struct Reading {
     done: usize,
 }
 
-/// What was shown in a view, until the next poll.
+/// A view, until the next poll.
 #[derive(Debug)]
-pub(super) enum Shown {
+pub(super) enum OpenView {
     /// A copy of a message,
     Copy(Box<[u8]>),
-    /// or the lent message itself.
-    Lent { from: Rank, id: u64 },
+    /// or the message itself, in its sender's memory.
+    Rendezvous { from: Rank, id: u64 },
 }
 
 impl SimEndpoint {
@@ -52,12 +50,12 @@ impl SimEndpoint {
         core: &mut Core,
         from: Rank,
         posted: RecvPost,
-    ) -> Taken {
+    ) -> Posted {
         let peer = self.peer(core, from);
-        let puts_off = core.habits.puts_off;
-        if core.chance(puts_off) {
+        let defers_posts = core.params.defers_posts;
+        if core.chance(defers_posts) {
             self.try_again(core);
-            return Taken::Later;
+            return Posted::Later;
         }
         let (tag, len) = (posted.tag, posted.region.len);
         core.note(self.rank, TraceStep::Awaits { from, port: self.port, tag, len });
@@ -65,43 +63,43 @@ impl SimEndpoint {
         let is_met =
             found.as_ref().is_some_and(|unexpected| posted.fits(unexpected.tag, unexpected.len));
         if let Some(unexpected) = found {
-            self.unkeep(peer, &unexpected.body);
+            self.release_unexpected(peer, &unexpected.body);
             self.met(core, peer, &posted, unexpected);
         }
         // What is done at once may be said at once.
         let received = Event::Received(posted.slot);
-        let tells = core.habits.tells_at_once;
+        let tells = core.params.completes_at_once;
         if is_met && self.events.last() == Some(&received) && core.chance(tells) {
             self.events.pop();
-            return Taken::Done;
+            return Posted::Done;
         }
         if !self.events.is_empty() {
             self.try_again(core);
         }
-        Taken::Accepted
+        Posted::Accepted
     }
 
     /// A message has come before its receive. The credit of an eager one may be kept with it.
     fn keep(&mut self, peer: usize, mut message: Unexpected<Body>) {
         message.body = match message.body {
-            Body::Eager(bytes) if !self.unexpected.keep(bytes.len() + KEPT_BYTES) => {
+            Body::Eager(bytes) if !self.unexpected.keep(bytes.len() + RECORD_BYTES) => {
                 Body::Held(bytes)
             }
             body => body,
         };
         if matches!(message.body, Body::Eager(_)) {
-            self.owed[peer] += 1;
+            self.credits_to_return[peer] += 1;
         }
-        self.matcher.keep(peer, message);
+        self.matcher.add_unexpected(peer, message);
     }
 
     /// A receive has been posted, whose message may have been kept.
-    fn unkeep(&mut self, peer: usize, body: &Body) {
+    fn release_unexpected(&mut self, peer: usize, body: &Body) {
         if let Body::Eager(bytes) | Body::Held(bytes) = body {
-            self.unexpected.release(bytes.len() + KEPT_BYTES);
+            self.unexpected.release(bytes.len() + RECORD_BYTES);
         }
         if let Body::Held(_) = body {
-            self.owed[peer] += 1;
+            self.credits_to_return[peer] += 1;
         }
     }
 
@@ -110,9 +108,9 @@ impl SimEndpoint {
         let from = self.ranks[peer];
         match (posted.fits(message.tag, message.len), message.body) {
             (true, Body::Eager(bytes) | Body::Held(bytes)) => self.take(core, posted, bytes),
-            (true, Body::Lent(id)) => self.take_lent(core, from, posted, id),
+            (true, Body::Rendezvous(id)) => self.recv_rendezvous(core, from, posted, id),
             (false, body) => {
-                if let Body::Lent(id) = body {
+                if let Body::Rendezvous(id) = body {
                     core.send(self.rank, self.port, from, Packet::Read(id));
                 }
                 self.events.push(Event::Differs(posted.slot, from));
@@ -125,7 +123,7 @@ impl SimEndpoint {
         if arrival == Arrival::Anywhere && self.is_shown(core) {
             let view = View { ptr: bytes.as_ptr(), len: bytes.len() };
             self.events.push(Event::Viewed(slot, view));
-            self.due_shown.push((slot, Shown::Copy(bytes)));
+            self.next_views.push((slot, OpenView::Copy(bytes)));
             return;
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; both have one length.
@@ -134,32 +132,32 @@ impl SimEndpoint {
     }
 
     fn is_shown(&self, core: &mut Core) -> bool {
-        let shows = core.habits.shows;
-        core.chance(shows)
+        let gives_views = core.params.gives_views;
+        core.chance(gives_views)
     }
 
-    fn take_lent(&mut self, core: &mut Core, from: Rank, posted: &RecvPost, id: u64) {
+    fn recv_rendezvous(&mut self, core: &mut Core, from: Rank, posted: &RecvPost, id: u64) {
         use rand::Rng;
         let &RecvPost { slot, region, arrival, .. } = posted;
         if arrival == Arrival::Anywhere
             && self.is_shown(core)
-            && let Some(lent) = core.lent(id)
+            && let Some(source) = core.rendezvous_send(id)
         {
-            core.touches(self.rank, "reads", lent.region.ptr, lent.region.len);
-            let view = View { ptr: lent.region.ptr, len: lent.region.len };
+            core.touches(self.rank, "reads", source.region.ptr, source.region.len);
+            let view = View { ptr: source.region.ptr, len: source.region.len };
             self.events.push(Event::Viewed(slot, view));
-            self.due_shown.push((slot, Shown::Lent { from, id }));
+            self.next_views.push((slot, OpenView::Rendezvous { from, id }));
             return;
         }
-        let [read, put, pull] = core.habits.ways.map(u32::from);
+        let [read, put, pull] = core.params.rendezvous_weights.map(u32::from);
         match core.rng.random_range(0..read + put + pull) {
             way if way < read => {
-                self.readings.push(Reading { from, id, slot, region, done: 0 });
+                self.cma_recvs.push(CmaRecv { from, id, slot, region, done: 0 });
                 self.try_again(core);
             }
             way if way < read + put => {
                 let to = (self.rank, self.port);
-                core.later(What::Put(Put { id, to, slot, region, done: 0 }));
+                core.later(Action::Put(Put { id, to, slot, region, done: 0 }));
             }
             _ => {
                 let recv =
@@ -169,19 +167,21 @@ impl SimEndpoint {
         }
     }
 
-    /// What was shown has been read.
+    /// Ends the views that the last poll has reported.
     pub(super) fn end_views(&mut self, core: &mut Core) {
-        for shown in std::mem::take(&mut self.shown) {
-            self.end_view(core, shown);
+        for view in std::mem::take(&mut self.views) {
+            self.end_view(core, view);
         }
     }
 
     /// Lets go of one view.
-    pub(super) fn end_view(&mut self, core: &mut Core, shown: Shown) {
-        match shown {
+    pub(super) fn end_view(&mut self, core: &mut Core, view: OpenView) {
+        match view {
             // Whoever still reads it reads nonsense.
-            Shown::Copy(mut bytes) => bytes.fill(0xdd),
-            Shown::Lent { from, id } => core.send(self.rank, self.port, from, Packet::Read(id)),
+            OpenView::Copy(mut bytes) => bytes.fill(0xdd),
+            OpenView::Rendezvous { from, id } => {
+                core.send(self.rank, self.port, from, Packet::Read(id))
+            }
         }
     }
 
@@ -197,29 +197,29 @@ impl SimEndpoint {
             return Err(error);
         }
         self.events.extend(own);
-        let keeps = core.habits.keeps;
+        let delays_events = core.params.delays_events;
         let mut is_left = false;
         for (from, packet) in inbox {
-            if core.chance(keeps) {
+            if core.chance(delays_events) {
                 core.port(self.rank, self.port).inbox.push((from, packet));
                 is_left = true;
             } else {
-                self.hear(core, from, packet)?;
+                self.on_packet(core, from, packet)?;
             }
         }
-        self.advance_readings(core)?;
-        self.advance_pulled(core);
-        self.give_credits(core);
+        self.advance_cma(core)?;
+        self.advance_cico(core);
+        self.return_credits(core);
         let mut kept = Vec::new();
         for event in std::mem::take(&mut self.events) {
-            if core.chance(keeps) {
+            if core.chance(delays_events) {
                 kept.push(event);
                 continue;
             }
             if let Event::Viewed(slot, _) = event
-                && let Some(at) = self.due_shown.iter().position(|(of, _)| *of == slot)
+                && let Some(at) = self.next_views.iter().position(|(of, _)| *of == slot)
             {
-                self.shown.push(self.due_shown.swap_remove(at).1);
+                self.views.push(self.next_views.swap_remove(at).1);
             }
             self.open.end(&event);
             events.push(event);
@@ -237,22 +237,23 @@ impl SimEndpoint {
         Ok(())
     }
 
-    fn hear(&mut self, core: &mut Core, from: Rank, packet: Packet) -> Result<(), WireError> {
+    fn on_packet(&mut self, core: &mut Core, from: Rank, packet: Packet) -> Result<(), WireError> {
         match packet {
             Packet::Message { tag, len, body } => {
                 let peer = self.peer(core, from);
-                let found = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?;
+                let found =
+                    self.matcher.match_message(peer, tag).map_err(|other| self.differs(other))?;
                 let message = Unexpected { tag, len: len as usize, body };
                 let Some(posted) = found else {
                     self.keep(peer, message);
                     return Ok(());
                 };
-                self.owed[peer] += u32::from(matches!(message.body, Body::Eager(_)));
+                self.credits_to_return[peer] += u32::from(matches!(message.body, Body::Eager(_)));
                 self.met(core, peer, &posted, message);
             }
             Packet::Read(id) => {
-                if let Some(lent) = core.take_back(id) {
-                    self.events.push(Event::Sent(lent.slot));
+                if let Some(source) = core.end_rendezvous(id) {
+                    self.events.push(Event::Sent(source.slot));
                 }
             }
             Packet::ClearToSend { id, recv } => self.begin_cico(from, recv, id),
@@ -260,7 +261,7 @@ impl SimEndpoint {
             Packet::Credits(n) => {
                 let peer = self.peer(core, from);
                 self.credits[peer] += n;
-                if self.credits[peer] > core.habits.credits {
+                if self.credits[peer] > core.params.credits {
                     core.violated(format!(
                         "rank {}: rank {from} gives back more credits than it got",
                         self.rank
@@ -289,35 +290,35 @@ impl SimEndpoint {
         }
     }
 
-    /// Reads the next piece of each lent message.
-    fn advance_readings(&mut self, core: &mut Core) -> Result<(), WireError> {
-        let habits = core.habits;
-        for at in (0..self.readings.len()).rev() {
-            let Reading { from, id, slot, region, done } = self.readings[at];
-            let Some(lent) = core.lent(id) else {
+    /// Reads the next piece of each rendezvous message.
+    fn advance_cma(&mut self, core: &mut Core) -> Result<(), WireError> {
+        let params = core.params;
+        for at in (0..self.cma_recvs.len()).rev() {
+            let CmaRecv { from, id, slot, region, done } = self.cma_recvs[at];
+            let Some(source) = core.rendezvous_send(id) else {
                 // Its sender has given up or is dead.
-                self.readings.swap_remove(at);
-                let notices = core.habits.notices_dead;
+                self.cma_recvs.swap_remove(at);
+                let notices = core.params.notices_dead;
                 if core.life(from) == super::Life::Dead && core.chance(notices) {
                     let reason = format!("rank {from} is gone, with the memory that it has lent");
                     return Err(WireError::new("reading", reason).at(from));
                 }
                 continue;
             };
-            let len = habits.piece(region.len).min(region.len - done);
-            core.touches(self.rank, "reads", lent.region.ptr, lent.region.len);
+            let len = params.piece(region.len).min(region.len - done);
+            core.touches(self.rank, "reads", source.region.ptr, source.region.len);
             // SAFETY: the send and the receive are posted, so both regions are valid, and have one length.
-            unsafe { core.write(self.rank, &region, done, lent.region.ptr.add(done), len) };
+            unsafe { core.write(self.rank, &region, done, source.region.ptr.add(done), len) };
             core.note(self.rank, TraceStep::Moves { from, bytes: len });
             if done + len < region.len {
-                self.readings[at].done += len;
+                self.cma_recvs[at].done += len;
                 continue;
             }
-            self.readings.swap_remove(at);
+            self.cma_recvs.swap_remove(at);
             core.send(self.rank, self.port, from, Packet::Read(id));
             self.events.push(Event::Received(slot));
         }
-        if !self.readings.is_empty() {
+        if !self.cma_recvs.is_empty() {
             self.try_again(core);
         }
         Ok(())

@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `net` | what ranks share: time, what is under way, which rank runs |
 //! | `device` | what moves while no rank does anything |
-//! | `habits` | what this seed likes to do |
+//! | `params` | probabilities and limits that this seed has drawn |
 //! | `inbound`, `outbound` | a port's two halves |
 //! | `observer` | status words and news |
 //! | `memory` | registrations, and the memory that nobody may touch |
@@ -23,7 +23,7 @@
 //! | `trace` | a hash of all that happens, and its story |
 //!
 //! # What it checks by itself
-//! A message reads and writes registered memory only, if the wire has that habit; never a user's buffer
+//! A message reads and writes registered memory only, if the seed has chosen that; never a user's buffer
 //! that is in no call (see [`Simulated`]); views are overwritten as soon as they have ended; and when all
 //! ranks have ended well, nothing is left on the wire.
 
@@ -32,7 +32,6 @@ mod device;
 #[cfg(feature = "emu")]
 mod events;
 mod exchange;
-mod habits;
 mod heap;
 mod inbound;
 mod mapping;
@@ -41,6 +40,7 @@ mod net;
 mod observer;
 mod open;
 mod outbound;
+mod params;
 mod schedule;
 mod simulation;
 #[cfg(feature = "emu")]
@@ -57,7 +57,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Rank;
 use crate::error::Blame;
-use crate::numbered::Numbered;
+use crate::slab::Slab;
 
 use super::matcher::{Matcher, OtherCall, of_another_call};
 use super::unexpected::UnexpectedBytes;
@@ -66,12 +66,12 @@ use super::{
     Slot, Status, Tag, WireError, WireRegion, given_up,
 };
 use clock::RankClock;
-use habits::Habits;
-use inbound::{Body, Reading, RendezvousRecv, Shown};
+use inbound::{Body, CmaRecv, OpenView, RendezvousRecv};
 use memory::Registrations;
 use net::{Core, Life, Net};
 use open::Open;
 use outbound::CicoSend;
+use params::WireParams;
 
 pub(crate) use exchange::Meeting;
 pub use mapping::Mapping;
@@ -100,24 +100,24 @@ pub struct SimEndpoint {
     /// the eager messages that may be sent to it,
     credits: Vec<u32>,
     /// and the credits that are to be given back to it.
-    owed: Vec<u32>,
-    /// Lent messages that come in pieces.
-    rendezvous_recvs: Numbered<RendezvousRecv>,
-    /// Lent messages that this rank reads.
-    readings: Vec<Reading>,
+    credits_to_return: Vec<u32>,
+    /// Rendezvous messages that arrive in pieces.
+    rendezvous_recvs: Slab<RendezvousRecv>,
+    /// Rendezvous messages that this rank reads.
+    cma_recvs: Vec<CmaRecv>,
     /// Messages of this rank that receivers have asked for.
     cico_sends: Vec<CicoSend>,
-    /// What the last poll has shown,
-    shown: Vec<Shown>,
-    /// and what later ones will.
-    due_shown: Vec<(Slot, Shown)>,
+    /// Views that the last poll has reported,
+    views: Vec<OpenView>,
+    /// and those that later ones will.
+    next_views: Vec<(Slot, OpenView)>,
     /// To be reported by the next poll.
     events: Vec<Event>,
     registrations: Registrations,
     unfenced: Option<Rank>,
     unexpected: UnexpectedBytes,
-    /// Posts that were put off for want of a credit, since one was not.
-    n_put_off: u32,
+    /// Posts in a row that were deferred for want of a credit.
+    n_deferred: u32,
     open: Open,
     answer: Option<Status>,
     is_asked: bool,
@@ -138,17 +138,17 @@ impl SimEndpoint {
             peers: FxHashMap::default(),
             ranks: Vec::new(),
             credits: Vec::new(),
-            owed: Vec::new(),
-            rendezvous_recvs: Numbered::default(),
-            readings: Vec::new(),
+            credits_to_return: Vec::new(),
+            rendezvous_recvs: Slab::default(),
+            cma_recvs: Vec::new(),
             cico_sends: Vec::new(),
-            shown: Vec::new(),
-            due_shown: Vec::new(),
+            views: Vec::new(),
+            next_views: Vec::new(),
             events: Vec::new(),
             registrations: Registrations::default(),
             unfenced: None,
             unexpected: UnexpectedBytes::default(),
-            n_put_off: 0,
+            n_deferred: 0,
             open: Open::default(),
             answer: None,
             is_asked: false,
@@ -176,10 +176,10 @@ impl SimEndpoint {
         let peer = self.matcher.add_peer(0);
         self.peers.insert(rank, peer);
         self.ranks.push(rank);
-        self.credits.push(core.habits.credits);
-        self.owed.push(0);
-        let Habits { credits, eager_bytes, .. } = core.habits;
-        self.unexpected.add_window(credits as usize * (eager_bytes + inbound::KEPT_BYTES));
+        self.credits.push(core.params.credits);
+        self.credits_to_return.push(0);
+        let WireParams { credits, eager_bytes, .. } = core.params;
+        self.unexpected.add_window(credits as usize * (eager_bytes + inbound::RECORD_BYTES));
         peer
     }
 
@@ -204,7 +204,7 @@ impl SimEndpoint {
         let mut core = self.clock.enter(&net);
         self.check(&core)?;
         self.matcher.enter(tag).map_err(|other| self.differs(other))?;
-        let keyless = core.habits.keyless_bytes.unwrap_or(u64::MAX);
+        let keyless = core.params.keyless_bytes.unwrap_or(u64::MAX);
         if region.len as u64 > keyless && !self.registrations.covers(region) {
             let (rank, port, len) = (self.rank, self.port, region.len);
             core.violated(format!(
@@ -252,11 +252,11 @@ impl Endpoint for SimEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        // Whoever has lent what is shown waits for it.
-        let is_lent = |shown: &Shown| matches!(shown, Shown::Lent { .. });
+        // The sender of a message that is viewed in its memory waits for the end of the view.
+        let is_rendezvous = |view: &OpenView| matches!(view, OpenView::Rendezvous { .. });
         self.cico_sends.is_empty()
-            && self.owed.iter().all(|&owed| owed == 0)
-            && !self.shown.iter().any(is_lent)
+            && self.credits_to_return.iter().all(|&credits| credits == 0)
+            && !self.views.iter().any(is_rendezvous)
     }
 
     fn abandon(&mut self) {
@@ -267,14 +267,14 @@ impl Endpoint for SimEndpoint {
         let mut core = net.lock();
         core.abandon(self.rank, self.port);
         self.matcher.clear();
-        self.rendezvous_recvs = Numbered::default();
-        self.readings.clear();
+        self.rendezvous_recvs = Slab::default();
+        self.cma_recvs.clear();
         self.cico_sends.clear();
         self.events.clear();
         self.unexpected.clear();
-        self.owed.fill(0);
-        let due = std::mem::take(&mut self.due_shown);
-        self.shown.extend(due.into_iter().map(|(_, shown)| shown));
+        self.credits_to_return.fill(0);
+        let due = std::mem::take(&mut self.next_views);
+        self.views.extend(due.into_iter().map(|(_, view)| view));
         self.end_views(&mut core);
     }
 
@@ -287,7 +287,7 @@ impl Endpoint for SimEndpoint {
     }
 
     fn registry(&mut self) -> Option<&mut dyn Registry> {
-        let has_one = self.net.lock().habits.keyless_bytes.is_some();
+        let has_one = self.net.lock().params.keyless_bytes.is_some();
         has_one.then_some(self as &mut dyn Registry)
     }
 
@@ -319,11 +319,11 @@ impl Registry for SimEndpoint {
     }
 
     fn keyless_bytes(&self) -> u64 {
-        self.net.lock().habits.keyless_bytes.unwrap_or(u64::MAX)
+        self.net.lock().params.keyless_bytes.unwrap_or(u64::MAX)
     }
 
     fn stage_bytes(&self) -> Option<u64> {
-        Some(self.net.lock().habits.stage_bytes).filter(|&bytes| bytes > 0)
+        Some(self.net.lock().params.stage_bytes).filter(|&bytes| bytes > 0)
     }
 
     fn fence(&mut self) -> Result<bool, WireError> {

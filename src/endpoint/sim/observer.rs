@@ -5,14 +5,14 @@ use crate::endpoint::{Observer, Status, WireError, gossip_peers};
 use crate::error::Blame;
 
 use super::SimEndpoint;
-use super::net::{Packet, What};
+use super::net::{Action, Packet};
 
 impl Observer for SimEndpoint {
-    fn show(&mut self, status: Status) {
+    fn publish(&mut self, status: Status) {
         let mut core = self.net.lock();
         core.port(self.rank, self.port).status = Some(status);
         // Whoever may free memory that it writes to is told by this.
-        let is_left = status == Status::Left && core.habits.keyless_bytes.is_some();
+        let is_left = status == Status::Left && core.params.keyless_bytes.is_some();
         if is_left && let Some(to) = core.unfenced(self.rank, self.port) {
             let (rank, port) = (self.rank, self.port);
             core.violated(format!(
@@ -21,13 +21,13 @@ impl Observer for SimEndpoint {
         }
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.answer = None;
         if self.is_abandoned {
             return Ok(false);
         }
         self.is_asked = true;
-        self.net.lock().later(What::Ask { asker: self.rank, port: self.port, about: rank });
+        self.net.lock().later(Action::Ask { asker: self.rank, port: self.port, about: rank });
         Ok(true)
     }
 
@@ -35,7 +35,7 @@ impl Observer for SimEndpoint {
         self.answer.take()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         let mut core = self.net.lock();
         let n_ranks = core.n_ranks();
         for rank in gossip_peers(self.rank, n_ranks) {
@@ -43,7 +43,7 @@ impl Observer for SimEndpoint {
         }
     }
 
-    fn told(&mut self) -> Option<Blame> {
+    fn received_news(&mut self) -> Option<Blame> {
         self.news
     }
 }

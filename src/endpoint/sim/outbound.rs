@@ -6,13 +6,13 @@ use crate::endpoint::{Event, Posted, SendPost, WireRegion};
 use crate::planted::{self, Planted};
 
 use super::SimEndpoint;
-use super::net::{Body, Core, Lent, Packet, What};
+use super::net::{Action, Body, Core, Packet, RendezvousSend};
 use super::trace::TraceStep;
 
-/// A message without a credit is put off so often, and then lent.
-const MOST_PUT_OFF: u32 = 16;
-/// A post that is put off is worth another try after up to so many ns.
-const PUT_OFF: u64 = 5_000;
+/// Posts that are deferred for want of a credit before one is sent by rendezvous.
+const MOST_DEFERRED: u32 = 16;
+/// The longest time, in ns, after which a deferred post is tried again.
+const LONGEST_DEFERRAL: u64 = 5_000;
 
 /// A message that its receiver has asked for.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct CicoSend {
 }
 
 impl SimEndpoint {
-    /// Sends a message, if it is not put off.
+    /// Sends a message, if its post is not deferred.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -36,18 +36,18 @@ impl SimEndpoint {
         let note = |core: &mut Core, how| {
             core.note(rank, TraceStep::Sends { to, port, tag, len, how });
         };
-        let puts_off = core.habits.puts_off;
-        if core.chance(puts_off) {
+        let defers_posts = core.params.defers_posts;
+        if core.chance(defers_posts) {
             self.try_again(core);
             return Posted::Later;
         }
-        if region.len <= core.habits.eager_bytes {
+        if region.len <= core.params.eager_bytes {
             if self.credits[peer] > 0 {
                 self.credits[peer] -= 1;
-                let at_once = core.habits.copies_at_once;
+                let at_once = core.params.copies_at_once;
                 if !core.chance(at_once) {
                     note(core, "eagerly, later");
-                    core.later(What::Read { from: rank, to, port, send });
+                    core.later(Action::Read { from: rank, to, port, send });
                     return Posted::Accepted;
                 }
                 note(core, "eagerly");
@@ -55,26 +55,26 @@ impl SimEndpoint {
                 let bytes = unsafe { core.copied(rank, &region) };
                 let body = Body::Eager(bytes);
                 core.send(rank, port, to, Packet::Message { tag, len: len as u64, body });
-                let tells = core.habits.tells_at_once;
+                let tells = core.params.completes_at_once;
                 if core.chance(tells) {
                     return Posted::Done;
                 }
-                core.later(What::Report { rank, port, event: Event::Sent(slot) });
+                core.later(Action::Report { rank, port, event: Event::Sent(slot) });
                 return Posted::Accepted;
             }
             // Credits may not come before the peer has got this message: it may keep them for others that came
             // too early.
-            if !core.habits.lends_without_credit && self.n_put_off < MOST_PUT_OFF {
-                self.n_put_off += 1;
+            if !core.params.rendezvous_without_credit && self.n_deferred < MOST_DEFERRED {
+                self.n_deferred += 1;
                 self.try_again(core);
                 return Posted::Later;
             }
-            self.n_put_off = 0;
+            self.n_deferred = 0;
         }
         note(core, "lent");
         core.touches(rank, "lends", region.ptr, region.len);
-        let id = core.lend(Lent { of: (rank, port), slot, region });
-        let body = Body::Lent(id);
+        let id = core.add_rendezvous(RendezvousSend { of: (rank, port), slot, region });
+        let body = Body::Rendezvous(id);
         core.send(rank, port, to, Packet::Message { tag, len: len as u64, body });
         Posted::Accepted
     }
@@ -82,9 +82,9 @@ impl SimEndpoint {
     /// This rank has something left to do, although nothing may come for it.
     pub(super) fn try_again(&self, core: &mut Core) {
         use rand::Rng;
-        let after = core.rng.random_range(0..PUT_OFF);
+        let after = core.rng.random_range(0..LONGEST_DEFERRAL);
         // Whatever number the next pause has, the wait of this one looks again.
-        core.after(after, What::GoOn(self.rank));
+        core.after(after, Action::GoOn(self.rank));
     }
 
     /// A receiver asks for a message in pieces.
@@ -93,23 +93,23 @@ impl SimEndpoint {
     }
 
     /// Sends the next piece of each message that was asked for.
-    pub(super) fn advance_pulled(&mut self, core: &mut Core) {
+    pub(super) fn advance_cico(&mut self, core: &mut Core) {
         let (rank, port) = (self.rank, self.port);
-        let habits = core.habits;
+        let params = core.params;
         let mut sends = std::mem::take(&mut self.cico_sends);
         sends.retain_mut(|CicoSend { to, recv, id, done }| {
-            let Some(lent) = core.lent(*id) else { return false };
-            let len = habits.piece(lent.region.len).min(lent.region.len - *done);
+            let Some(source) = core.rendezvous_send(*id) else { return false };
+            let len = params.piece(source.region.len).min(source.region.len - *done);
             // SAFETY: within the region.
-            let ptr = unsafe { lent.region.ptr.add(*done) };
+            let ptr = unsafe { source.region.ptr.add(*done) };
             // SAFETY: the send is posted, and its event has not been reported.
             let bytes = unsafe { core.copied(rank, &WireRegion { ptr, len, key: 0 }) };
             core.send(rank, port, *to, Packet::Piece { recv: *recv, offset: *done, bytes });
             *done += len;
-            let is_done = *done == lent.region.len;
+            let is_done = *done == source.region.len;
             if is_done {
-                core.take_back(*id);
-                core.report(rank, port, Event::Sent(lent.slot));
+                core.end_rendezvous(*id);
+                core.report(rank, port, Event::Sent(source.slot));
             }
             !is_done
         });
@@ -120,18 +120,18 @@ impl SimEndpoint {
     }
 
     /// Gives credits back to peers, now or later.
-    pub(super) fn give_credits(&mut self, core: &mut Core) {
+    pub(super) fn return_credits(&mut self, core: &mut Core) {
         let mut is_left = false;
-        for peer in 0..self.owed.len() {
-            if self.owed[peer] == 0 {
+        for peer in 0..self.credits_to_return.len() {
+            if self.credits_to_return[peer] == 0 {
                 continue;
             }
-            let keeps = core.habits.keeps_credits;
-            if core.chance(keeps) {
+            let delays_credits = core.params.delays_credits;
+            if core.chance(delays_credits) {
                 is_left = true;
                 continue;
             }
-            let n = std::mem::take(&mut self.owed[peer]);
+            let n = std::mem::take(&mut self.credits_to_return[peer]);
             let n = if planted::is(Planted::CreditsTwice) { 2 * n } else { n };
             core.send(self.rank, self.port, self.ranks[peer], Packet::Credits(n));
         }

@@ -13,8 +13,8 @@ use utofu::Api;
 use utofu_emu::{Job, Model, RankGuard, Stage, StepEvent};
 
 use super::events::Events;
-use super::habits::{DeviceHabits, one};
-use super::net::{Core, Device, What};
+use super::net::{Action, Core, Device};
+use super::params::{DeviceParams, one};
 use super::simulation::{SimWire, Simulated};
 use super::trace::TraceStep;
 use crate::Rank;
@@ -55,10 +55,10 @@ impl SimWire {
     /// Puts a device under the simulation: a stepped job.
     pub(crate) fn attach(&self, job: Arc<Job>) {
         let mut core = self.0.lock();
-        let drawn = DeviceHabits::draw(&mut core.rng);
-        let habits = if core.is_calm { DeviceHabits::calm() } else { drawn };
+        let drawn = DeviceParams::draw(&mut core.rng);
+        let params = if core.is_calm { DeviceParams::calm() } else { drawn };
         let listeners = (0..job.size()).map(|_| OnceLock::new()).collect();
-        core.device = Some(Device { job, habits, listeners });
+        core.device = Some(Device { job, params, listeners });
     }
 
     /// How the device of this seed behaves.
@@ -112,7 +112,7 @@ impl Core {
 
     /// For how long a rank that begins an operation has no processor, in ns, if it loses it.
     pub(super) fn preempted(&mut self) -> Option<u64> {
-        let preempts = self.device.as_ref()?.habits.preempts;
+        let preempts = self.device.as_ref()?.params.preempts;
         self.chance(preempts).then(|| self.rng.random_range(0..LONGEST_PREEMPTION))
     }
 
@@ -121,7 +121,7 @@ impl Core {
         let Some(Device { job, .. }) = &self.device else { return };
         job.cancel_pending(rank as usize);
         let reach = self.rng.random_range(0..LONGEST_REACH);
-        self.after(reach, What::Unreachable(rank));
+        self.after(reach, Action::Unreachable(rank));
     }
 
     /// A rank has given up: nothing is checked of it any more.
@@ -181,7 +181,7 @@ type Ports = (Vec<Box<dyn Endpoint>>, Option<CacheView>);
 impl Simulated {
     /// Whether the ranks of this seed have barrier gates.
     pub(crate) fn has_gates(&self) -> bool {
-        self.net.lock().device.as_ref().is_some_and(|device| device.habits.has_gates)
+        self.net.lock().device.as_ref().is_some_and(|device| device.params.has_gates)
     }
 
     /// The ports of this rank on the device, and the figures of their registration cache if they have one; collective
@@ -194,11 +194,11 @@ impl Simulated {
         exchange: &mut dyn Exchange,
         n_ports: usize,
     ) -> Result<Ports, WireError> {
-        let habits = self.net.lock().device.as_ref().map(|device| device.habits.memory);
-        let (registrars, view) = match habits.and_then(|habits| Some((habits.cache?, habits))) {
+        let params = self.net.lock().device.as_ref().map(|device| device.params.memory);
+        let (registrars, view) = match params.and_then(|params| Some((params.cache?, params))) {
             None => ((0..n_ports).map(|_| Registrar::default()).collect(), None),
-            Some((config, habits)) => {
-                let source = Arc::new(Events::new(self, habits));
+            Some((config, params)) => {
+                let source = Arc::new(Events::new(self, params));
                 let cache = Cache::new(config, n_ports, Ok(source));
                 let (registrars, view) = Registrar::sharing(cache, n_ports);
                 (registrars, Some(view))
@@ -289,24 +289,24 @@ impl Endpoint for SimulatedUtofu {
 }
 
 impl Observer for SimulatedUtofu {
-    fn show(&mut self, status: Status) {
-        self.inner.show(status);
+    fn publish(&mut self, status: Status) {
+        self.inner.publish(status);
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
-        self.inner.ask(rank)
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
+        self.inner.request_status(rank)
     }
 
     fn answer(&mut self) -> Option<Status> {
         self.inner.answer()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         self.excuse();
-        self.inner.tell(blame);
+        self.inner.send_news(blame);
     }
 
-    fn told(&mut self) -> Option<Blame> {
-        self.inner.told()
+    fn received_news(&mut self) -> Option<Blame> {
+        self.inner.received_news()
     }
 }

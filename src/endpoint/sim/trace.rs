@@ -1,4 +1,4 @@
-//! What has happened in a simulation: a hash of all of it, and on request the whole story.
+//! What has happened in a simulation: a hash of all of it, and on request all entries.
 
 use std::fmt;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(super) enum TraceStep {
     Says(String),
 }
 
-/// One line of the story.
+/// One line of the trace.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// When, since the start.
@@ -69,13 +69,13 @@ pub struct Entry {
 pub(super) struct Trace {
     hash: u64,
     n_steps: u64,
-    /// The whole story, if it is wanted.
+    /// All entries, if they are wanted.
     entries: Option<Vec<Entry>>,
 }
 
 impl Trace {
-    pub(super) fn new(is_told: bool) -> Self {
-        Trace { hash: fnv::START, n_steps: 0, entries: is_told.then(Vec::new) }
+    pub(super) fn new(keeps_entries: bool) -> Self {
+        Trace { hash: fnv::START, n_steps: 0, entries: keeps_entries.then(Vec::new) }
     }
 
     pub(super) fn hash(&self) -> u64 {

@@ -14,7 +14,7 @@
 //! memory and its offset in the slab; the steering tag of a slab follows from the slab's number. So a peer needs only
 //! the number of its channel, and the address to which a hello is written encodes the number.
 
-use crate::endpoint::garbled::{Garbled, at_most};
+use crate::endpoint::validation::{InvalidField, check_max};
 
 /// Bytes of a descriptor: the longest payload of a piggybacked put.
 pub(super) const DESCRIPTOR_BYTES: usize = 32;
@@ -31,12 +31,12 @@ const EAGER_SLOT_BYTES: usize = EAGER_HEADER_BYTES + EAGER_BYTES;
 const DESCRIPTORS_AT: usize = 64;
 /// Bytes of a credit cell.
 const CREDIT_BYTES: usize = 8;
-/// Alignment of channels and copies in a slab: a cache line of A64FX.
+/// Alignment of channels and bounce buffers in a slab: a cache line of A64FX.
 const LINE: usize = 256;
 
-/// One of a channel's two kinds of slots. The discriminant is also the index of its credit cell.
+/// One of a channel's two rings of slots. The discriminant is also the index of its credit cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum Ring {
     /// Descriptors.
     Descriptors = 0,
     /// Eager slots.
@@ -55,47 +55,47 @@ pub(super) enum Window {
 
 impl Window {
     /// Slots of a kind (at most 64: one bit each in a u64), and the slots that one credit notice returns.
-    const fn sizes(self, lane: Lane) -> (u32, u32) {
-        match (self, lane) {
-            (Window::Wide, Lane::Descriptors) => (64, 16),
-            (Window::Wide, Lane::Eager) => (8, 4),
-            (Window::Narrow, Lane::Descriptors) => (4, 2),
-            (Window::Narrow, Lane::Eager) => (1, 1),
+    const fn sizes(self, ring: Ring) -> (u32, u32) {
+        match (self, ring) {
+            (Window::Wide, Ring::Descriptors) => (64, 16),
+            (Window::Wide, Ring::Eager) => (8, 4),
+            (Window::Narrow, Ring::Descriptors) => (4, 2),
+            (Window::Narrow, Ring::Eager) => (1, 1),
         }
     }
 
     /// Slots of a kind; at most 64.
-    pub(super) const fn slots(self, lane: Lane) -> u32 {
-        self.sizes(lane).0
+    pub(super) const fn slots(self, ring: Ring) -> u32 {
+        self.sizes(ring).0
     }
 
     /// Slots that one credit notice returns; a divisor of [`slots`](Window::slots).
-    pub(super) const fn credit(self, lane: Lane) -> u32 {
-        self.sizes(lane).1
+    pub(super) const fn credit(self, ring: Ring) -> u32 {
+        self.sizes(ring).1
     }
 
     /// Slots reserved for descriptors that are not messages: as many as can lack a credit while all other slots'
     /// credits are withheld.
-    pub(super) const fn kept(self, lane: Lane) -> u32 {
-        match lane {
-            Lane::Descriptors => self.credit(lane),
-            Lane::Eager => 0,
+    pub(super) const fn reserved(self, ring: Ring) -> u32 {
+        match ring {
+            Ring::Descriptors => self.credit(ring),
+            Ring::Eager => 0,
         }
     }
 
     const fn eager_at(self) -> usize {
-        DESCRIPTORS_AT + self.slots(Lane::Descriptors) as usize * DESCRIPTOR_BYTES
+        DESCRIPTORS_AT + self.slots(Ring::Descriptors) as usize * DESCRIPTOR_BYTES
     }
 
     const fn eager_bytes(self) -> usize {
-        self.slots(Lane::Eager) as usize * EAGER_SLOT_BYTES
+        self.slots(Ring::Eager) as usize * EAGER_SLOT_BYTES
     }
 
     /// Offset of a slot in the channel, in bytes.
-    pub(super) const fn offset(self, lane: Lane, slot: u32) -> usize {
-        match lane {
-            Lane::Descriptors => DESCRIPTORS_AT + slot as usize * DESCRIPTOR_BYTES,
-            Lane::Eager => self.eager_at() + slot as usize * EAGER_SLOT_BYTES,
+    pub(super) const fn offset(self, ring: Ring, slot: u32) -> usize {
+        match ring {
+            Ring::Descriptors => DESCRIPTORS_AT + slot as usize * DESCRIPTOR_BYTES,
+            Ring::Eager => self.eager_at() + slot as usize * EAGER_SLOT_BYTES,
         }
     }
 
@@ -104,16 +104,16 @@ impl Window {
         (self.eager_at() + self.eager_bytes()).next_multiple_of(LINE)
     }
 
-    /// Bytes of a sender's copies of the eager messages that are in flight in a channel.
-    pub(super) const fn copies_bytes(self) -> usize {
+    /// Bytes of a sender's bounce buffers for the eager messages that are in flight in a channel.
+    pub(super) const fn bounce_bytes(self) -> usize {
         self.eager_bytes().next_multiple_of(LINE)
     }
 
     /// Notices that a peer with this window can cause, apart from puts of data: its writes to this channel, its
     /// credits for this rank's writes to the peer's channel, and its hello.
     const fn notices(self) -> u32 {
-        let credits = most_credits(Lane::Descriptors) + most_credits(Lane::Eager);
-        self.slots(Lane::Descriptors) + self.slots(Lane::Eager) + credits + 1
+        let credits = most_credits(Ring::Descriptors) + most_credits(Ring::Eager);
+        self.slots(Ring::Descriptors) + self.slots(Ring::Eager) + credits + 1
     }
 
     /// Identifies what a write has written whose end (the offset behind its last byte) is `end`.
@@ -121,25 +121,25 @@ impl Window {
     /// # Errors
     /// If no slot or credit cell of the channel can end there.
     #[inline]
-    pub(super) fn written(self, end: usize) -> Result<Written, Garbled> {
+    pub(super) fn written(self, end: usize) -> Result<Written, InvalidField> {
         const CREDITS: [usize; 2] = [
-            credit_offset(Lane::Descriptors) + CREDIT_BYTES,
-            credit_offset(Lane::Eager) + CREDIT_BYTES,
+            credit_offset(Ring::Descriptors) + CREDIT_BYTES,
+            credit_offset(Ring::Eager) + CREDIT_BYTES,
         ];
         if end > DESCRIPTORS_AT {
-            let (lane, at, bytes) = match end <= self.eager_at() {
-                true => (Lane::Descriptors, end - 1 - DESCRIPTORS_AT, DESCRIPTOR_BYTES),
-                false => (Lane::Eager, end - 1 - self.eager_at(), EAGER_SLOT_BYTES),
+            let (ring, at, bytes) = match end <= self.eager_at() {
+                true => (Ring::Descriptors, end - 1 - DESCRIPTORS_AT, DESCRIPTOR_BYTES),
+                false => (Ring::Eager, end - 1 - self.eager_at(), EAGER_SLOT_BYTES),
             };
             // There may be a gap between the last slot and the end of the channel.
-            let most = self.slots(lane) as usize - 1;
-            let slot = at_most("the slot that a write has ended in", (at / bytes) as u64, most)?;
-            return Ok(Written::Slot(lane, slot as u32));
+            let most = self.slots(ring) as usize - 1;
+            let slot = check_max("the slot that a write has ended in", (at / bytes) as u64, most)?;
+            return Ok(Written::Slot(ring, slot as u32));
         }
         match end {
-            _ if end == CREDITS[0] => Ok(Written::Credit(Lane::Descriptors)),
-            _ if end == CREDITS[1] => Ok(Written::Credit(Lane::Eager)),
-            _ => Err(Garbled {
+            _ if end == CREDITS[0] => Ok(Written::Credit(Ring::Descriptors)),
+            _ if end == CREDITS[1] => Ok(Written::Credit(Ring::Eager)),
+            _ => Err(InvalidField {
                 field: "the end of a write of credits",
                 found: end as u64,
                 valid: (CREDITS[0] as u64, CREDITS[1] as u64),
@@ -148,10 +148,10 @@ impl Window {
     }
 }
 
-/// Most credit notices of a lane that a peer can have outstanding.
-const fn most_credits(lane: Lane) -> u32 {
-    let wide = Window::Wide.slots(lane) / Window::Wide.credit(lane);
-    let narrow = Window::Narrow.slots(lane) / Window::Narrow.credit(lane);
+/// Most credit notices of a ring that a peer can have outstanding.
+const fn most_credits(ring: Ring) -> u32 {
+    let wide = Window::Wide.slots(ring) / Window::Wide.credit(ring);
+    let narrow = Window::Narrow.slots(ring) / Window::Narrow.credit(ring);
     if wide > narrow { wide } else { narrow }
 }
 
@@ -173,13 +173,13 @@ const LARGEST_SLAB: u32 = 256;
 
 /// The window and address that follow from a channel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Numbered {
+pub(super) struct ChannelLayout {
     pub(super) window: Window,
     /// The number of the channel's slab, and the channel's offset in it in bytes.
     pub(super) at: (u32, usize),
 }
 
-impl Numbered {
+impl ChannelLayout {
     pub(super) const fn of(number: u32) -> Self {
         let window = if number < WIDE_PEERS { Window::Wide } else { Window::Narrow };
         let (slab, start) = match number {
@@ -193,7 +193,7 @@ impl Numbered {
                 (slab + (LARGEST_SLAB / FIRST_SLAB).ilog2(), slab * LARGEST_SLAB)
             }
         };
-        Numbered { window, at: (slab, (number - start) as usize * window.channel_bytes()) }
+        ChannelLayout { window, at: (slab, (number - start) as usize * window.channel_bytes()) }
     }
 
     /// Bytes of the slab whose first channel has this number.
@@ -203,27 +203,27 @@ impl Numbered {
             FIRST_SLAB..LARGEST_SLAB => number,
             _ => LARGEST_SLAB,
         };
-        channels as usize * Numbered::of(number).window.channel_bytes()
+        channels as usize * ChannelLayout::of(number).window.channel_bytes()
     }
 }
 
-/// Offset of the sender's copy of an eager message, in its memory for copies.
-pub(super) const fn copy_offset(slot: u32) -> usize {
+/// Offset of an eager message in the sender's bounce buffers.
+pub(super) const fn bounce_offset(slot: u32) -> usize {
     slot as usize * EAGER_SLOT_BYTES
 }
 
-/// Offset in the peer's channel of a lane's credit cell.
-pub(super) const fn credit_offset(lane: Lane) -> usize {
-    lane as usize * CREDIT_BYTES
+/// Offset in the peer's channel of a ring's credit cell.
+pub(super) const fn credit_offset(ring: Ring) -> usize {
+    ring as usize * CREDIT_BYTES
 }
 
 /// The part of a channel that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// A credit for a lane.
-    Credit(Lane),
-    /// A slot of a lane.
-    Slot(Lane, u32),
+    /// A credit for a ring.
+    Credit(Ring),
+    /// A slot of a ring.
+    Slot(Ring, u32),
 }
 
 #[cfg(test)]
@@ -239,9 +239,9 @@ mod tests {
         // Enough for a pairwise alltoall of some thousand ranks.
         const { assert!(MOST_PEERS > 6000) };
         for window in [Window::Wide, Window::Narrow] {
-            for lane in [Lane::Descriptors, Lane::Eager] {
-                assert!(window.slots(lane).is_multiple_of(window.credit(lane)));
-                assert!(window.slots(lane) <= u64::BITS);
+            for ring in [Ring::Descriptors, Ring::Eager] {
+                assert!(window.slots(ring).is_multiple_of(window.credit(ring)));
+                assert!(window.slots(ring) <= u64::BITS);
             }
         }
         // Four messages in flight do not need the 18.5 KiB of a wide channel.
@@ -253,10 +253,10 @@ mod tests {
         let mut next = (0, 0);
         let mut slab_bytes = 0;
         for number in 0..MOST_PEERS {
-            let Numbered { window, at: (slab, offset) } = Numbered::of(number);
+            let ChannelLayout { window, at: (slab, offset) } = ChannelLayout::of(number);
             assert_eq!((slab, offset), next, "channel {number}");
             if offset == 0 {
-                slab_bytes = Numbered::slab_bytes(number);
+                slab_bytes = ChannelLayout::slab_bytes(number);
             }
             let end = offset + window.channel_bytes();
             assert!(end <= slab_bytes);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_write_behind_the_last_slot_is_refused() {
         for window in [Window::Wide, Window::Narrow] {
-            let end = window.offset(Lane::Eager, window.slots(Lane::Eager));
+            let end = window.offset(Ring::Eager, window.slots(Ring::Eager));
             assert!(window.written(end).is_ok());
             for end in end + 1..=window.channel_bytes() {
                 assert!(window.written(end).is_err(), "{window:?} {end}");
@@ -280,17 +280,17 @@ mod tests {
     #[test]
     fn the_end_of_a_write_names_its_slot() {
         for window in [Window::Wide, Window::Narrow] {
-            for lane in [Lane::Descriptors, Lane::Eager] {
-                let end = credit_offset(lane) + 8;
-                assert_eq!(window.written(end), Ok(Written::Credit(lane)));
+            for ring in [Ring::Descriptors, Ring::Eager] {
+                let end = credit_offset(ring) + 8;
+                assert_eq!(window.written(end), Ok(Written::Credit(ring)));
                 // A write ends a credit only at this offset; ends inside a credit cell or in the gap are errors.
                 assert!(window.written(end - 1).is_err());
                 assert!(window.written(DESCRIPTORS_AT).is_err());
-                let most = if lane == Lane::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
-                for slot in 0..window.slots(lane) {
+                let most = if ring == Ring::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
+                for slot in 0..window.slots(ring) {
                     for len in [TINY_HEADER_BYTES, most] {
-                        let end = window.offset(lane, slot) + len;
-                        assert_eq!(window.written(end), Ok(Written::Slot(lane, slot)));
+                        let end = window.offset(ring, slot) + len;
+                        assert_eq!(window.written(end), Ok(Written::Slot(ring, slot)));
                         assert!(end <= window.channel_bytes());
                     }
                 }

@@ -12,7 +12,7 @@ use utofu::{Api, Stadd, UtofuError, VcqId};
 
 use crate::memory::Pages;
 
-use super::channel::{Numbered, Window};
+use super::channel::{ChannelLayout, Window};
 
 /// Steering tag of mailboxes; the steering tags of slabs follow it.
 pub(super) const MAILBOX_STAG: u32 = 0;
@@ -71,15 +71,15 @@ impl Slab {
     }
 }
 
-/// All channels of one endpoint, and its copies of eager messages to peers. Nothing is freed before the endpoint's
-/// end.
+/// All channels of one endpoint, and its bounce buffers for eager messages to peers. Nothing is freed before the
+/// endpoint's end.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     n_channels: u32,
     slabs: Vec<Slab>,
-    copies: Vec<Slab>,
-    /// Bytes of the last slab of copies that are in use.
-    copied: usize,
+    bounce_slabs: Vec<Slab>,
+    /// Bytes of the last slab of bounce buffers that are in use.
+    bounce_used: usize,
 }
 
 impl Channels {
@@ -88,42 +88,42 @@ impl Channels {
     /// # Errors
     /// The error of the registration, for instance `INVALID_STAG`.
     pub(super) fn add(&mut self, vcq: &mut Vcq) -> Result<SlabMemory, UtofuError> {
-        let (slab, offset) = Numbered::of(self.n_channels).at;
+        let (slab, offset) = ChannelLayout::of(self.n_channels).at;
         if slab as usize == self.slabs.len() {
             let stag = Some(MAILBOX_STAG + 1 + slab);
-            self.slabs.push(Slab::new(vcq, Numbered::slab_bytes(self.n_channels), stag)?);
+            self.slabs.push(Slab::new(vcq, ChannelLayout::slab_bytes(self.n_channels), stag)?);
         }
         self.n_channels += 1;
         Ok(self.slabs[slab as usize].memory(offset))
     }
 
-    /// Returns memory for copies of eager messages to a peer. `window`: the width of this rank's channel at that
+    /// Returns bounce buffers for eager messages to a peer. `window`: the width of this rank's channel at that
     /// peer.
     ///
     /// # Errors
     /// The error of the registration, for instance `FULL`.
-    pub(super) fn add_copies(
+    pub(super) fn add_bounce(
         &mut self,
         vcq: &mut Vcq,
         window: Window,
     ) -> Result<SlabMemory, UtofuError> {
-        let bytes = window.copies_bytes();
-        let len = self.copies.last().map_or(0, |slab| slab.pages.len());
-        if self.copied + bytes > len {
-            // Twice the last slab, but at most the copies of 64 wide channels.
-            let most = 64 * Window::Wide.copies_bytes();
-            self.copies.push(Slab::new(vcq, (2 * len).clamp(bytes, most), None)?);
-            self.copied = 0;
+        let bytes = window.bounce_bytes();
+        let len = self.bounce_slabs.last().map_or(0, |slab| slab.pages.len());
+        if self.bounce_used + bytes > len {
+            // Twice the last slab, but at most the bounce buffers of 64 wide channels.
+            let most = 64 * Window::Wide.bounce_bytes();
+            self.bounce_slabs.push(Slab::new(vcq, (2 * len).clamp(bytes, most), None)?);
+            self.bounce_used = 0;
         }
-        let memory = self.copies[self.copies.len() - 1].memory(self.copied);
-        self.copied += bytes;
+        let memory = self.bounce_slabs[self.bounce_slabs.len() - 1].memory(self.bounce_used);
+        self.bounce_used += bytes;
         Ok(memory)
     }
 
     #[cfg(feature = "internals")]
     /// Bytes of all slabs.
     pub(super) fn bytes(&self) -> usize {
-        self.slabs.iter().chain(&self.copies).map(|slab| slab.pages.len()).sum()
+        self.slabs.iter().chain(&self.bounce_slabs).map(|slab| slab.pages.len()).sum()
     }
 }
 
@@ -132,6 +132,6 @@ impl Channels {
 /// # Errors
 /// The library's error for the slab's steering tag.
 pub(super) fn channel_of(api: &Api, owner: VcqId, number: u32) -> Result<Stadd, UtofuError> {
-    let (slab, offset) = Numbered::of(number).at;
+    let (slab, offset) = ChannelLayout::of(number).at;
     Ok(owner.stadd_of_stag(api, MAILBOX_STAG + 1 + slab)? + offset as u64)
 }

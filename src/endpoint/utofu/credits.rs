@@ -8,33 +8,33 @@
 //! may then grant one such credit for a message whose receive is posted. The last credits for descriptors are
 //! reserved for descriptors that are not messages; these credits are never withheld.
 
-use super::channel::{Lane, Window};
-use crate::endpoint::garbled::{Garbled, at_most};
+use super::channel::{Ring, Window};
+use crate::endpoint::validation::{InvalidField, check_max};
 
-/// The sender's side of a lane.
+/// The sender's side of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
-    lane: Lane,
+    ring: Ring,
     next: u32,
     credits: u32,
     /// The window's limits; all 0 until the peer's hello has arrived.
     limits: Limits,
 }
 
-/// A window's figures for one lane, cached because every message needs them.
+/// A window's figures for one ring, cached because every message needs them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Limits {
     slots: u32,
     /// Slots that one credit notice returns.
     credit: u32,
     /// Slots reserved for descriptors that are not messages.
-    kept: u32,
+    reserved: u32,
 }
 
 impl Limits {
-    fn of(window: Window, lane: Lane) -> Self {
-        let (slots, credit) = (window.slots(lane), window.credit(lane));
-        Limits { slots, credit, kept: window.kept(lane) }
+    fn of(window: Window, ring: Ring) -> Self {
+        let (slots, credit) = (window.slots(ring), window.credit(ring));
+        Limits { slots, credit, reserved: window.reserved(ring) }
     }
 
     /// The next slot in ring order.
@@ -45,13 +45,13 @@ impl Limits {
 }
 
 impl Outgoing {
-    pub(super) fn new(lane: Lane) -> Self {
-        Outgoing { lane, next: 0, credits: 0, limits: Limits::default() }
+    pub(super) fn new(ring: Ring) -> Self {
+        Outgoing { ring, next: 0, credits: 0, limits: Limits::default() }
     }
 
     /// Starts with all credits of `window`: the peer's hello has arrived.
     pub(super) fn open(&mut self, window: Window) {
-        self.limits = Limits::of(window, self.lane);
+        self.limits = Limits::of(window, self.ring);
         self.credits = self.limits.slots;
     }
 
@@ -64,14 +64,14 @@ impl Outgoing {
     /// The slot of the next message, whose credit the receiver may withhold; leaves the reserved slots free.
     #[inline]
     pub(super) fn slot_for_message(&self) -> Option<u32> {
-        (self.credits > self.limits.kept).then_some(self.next)
+        (self.credits > self.limits.reserved).then_some(self.next)
     }
 
     /// Adds the single credit that the peer has granted for an announced message.
     ///
     /// # Errors
     /// As [`credited`](Outgoing::credited).
-    pub(super) fn granted(&mut self) -> Result<(), Garbled> {
+    pub(super) fn granted(&mut self) -> Result<(), InvalidField> {
         self.add(1)
     }
 
@@ -86,19 +86,19 @@ impl Outgoing {
     ///
     /// # Errors
     /// If the slots that the notice returns were not in use.
-    pub(super) fn credited(&mut self) -> Result<(), Garbled> {
+    pub(super) fn credited(&mut self) -> Result<(), InvalidField> {
         // Before the hello `credit` is 0: count at least one, so that an early notice is refused.
         self.add(self.limits.credit.max(1))
     }
 
-    fn add(&mut self, credits: u32) -> Result<(), Garbled> {
+    fn add(&mut self, credits: u32) -> Result<(), InvalidField> {
         let credits = u64::from(self.credits) + u64::from(credits);
-        self.credits = at_most("credits", credits, self.limits.slots as usize)? as u32;
+        self.credits = check_max("credits", credits, self.limits.slots as usize)? as u32;
         Ok(())
     }
 }
 
-/// The receiver's side of a lane.
+/// The receiver's side of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     limits: Limits,
@@ -117,8 +117,8 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new(lane: Lane, window: Window) -> Self {
-        let limits = Limits::of(window, lane);
+    pub(super) fn new(ring: Ring, window: Window) -> Self {
+        let limits = Limits::of(window, ring);
         Incoming { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, views: 0 }
     }
 
@@ -139,14 +139,14 @@ impl Incoming {
     }
 
     /// Stops withholding the credit of a message that has met its receive.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn release(&mut self) {
         self.held -= 1;
     }
 
     /// Takes one credit to grant for one message; false if there is none. The reserved credits are never granted: a
     /// grant may itself wait behind a descriptor that is not a message.
     pub(super) fn grant(&mut self) -> bool {
-        let most = self.limits.slots - self.limits.kept;
+        let most = self.limits.slots - self.limits.reserved;
         let may_grant = self.passed > 0 && self.granted < most;
         if may_grant {
             (self.passed, self.granted) = (self.passed - 1, self.granted + 1);
@@ -154,31 +154,31 @@ impl Incoming {
         may_grant
     }
 
-    /// Accounts for the arrival of a message for which a credit was granted. `refused`: the message was sent before
+    /// Accounts for the arrival of a message for which a credit was granted. `is_unused`: the message was sent before
     /// the grant arrived, so the granted credit is unused.
-    pub(super) fn came(&mut self, refused: bool) {
-        (self.passed, self.granted) = (self.passed + u32::from(refused), self.granted - 1);
+    pub(super) fn granted_arrived(&mut self, is_unused: bool) {
+        (self.passed, self.granted) = (self.passed + u32::from(is_unused), self.granted - 1);
     }
 
     /// The engine starts to read the message of a slot in place.
-    pub(super) fn view(&mut self) {
+    pub(super) fn begin_view(&mut self) {
         self.views += 1;
     }
 
     /// The engine has read a message in place; the caller then calls [`done`](Incoming::done).
-    pub(super) fn returned(&mut self) {
+    pub(super) fn end_view(&mut self) {
         self.views -= 1;
     }
 
     /// Whether credits may be due as soon as the views end.
     #[inline]
-    pub(super) fn will_owe(&self) -> bool {
+    pub(super) fn due_after_views(&self) -> bool {
         self.views > 0 && self.passed + self.done.count_ones() + self.views >= self.due()
     }
 
     /// Whether a credit notice is due.
     #[inline]
-    pub(super) fn owes(&self) -> bool {
+    pub(super) fn is_due(&self) -> bool {
         self.passed >= self.due()
     }
 
@@ -189,7 +189,7 @@ impl Incoming {
     }
 
     /// Accounts for a credit notice that was sent.
-    pub(super) fn paid(&mut self) {
+    pub(super) fn credits_returned(&mut self) {
         self.passed -= self.limits.credit;
     }
 }
@@ -201,15 +201,15 @@ mod tests {
     #[test]
     fn a_slot_is_not_reused_before_it_is_done() {
         for window in [Window::Wide, Window::Narrow] {
-            for lane in [Lane::Descriptors, Lane::Eager] {
-                never_reuses(lane, window);
+            for ring in [Ring::Descriptors, Ring::Eager] {
+                never_reuses(ring, window);
             }
         }
     }
 
     #[test]
     fn credits_for_nothing_are_refused() {
-        let mut out = Outgoing::new(Lane::Eager);
+        let mut out = Outgoing::new(Ring::Eager);
         assert!(out.credited().is_err() && out.granted().is_err(), "before the hello");
         out.open(Window::Narrow);
         for give in [Outgoing::credited, Outgoing::granted] {
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    fn never_reuses(lane: Lane, window: Window) {
-        let (mut out, mut incoming) = (Outgoing::new(lane), Incoming::new(lane, window));
+    fn never_reuses(ring: Ring, window: Window) {
+        let (mut out, mut incoming) = (Outgoing::new(ring), Incoming::new(ring, window));
         assert_eq!(out.slot(), None, "nothing may be written before the hello");
         out.open(window);
         let mut under_way = Vec::new();
@@ -234,13 +234,13 @@ mod tests {
                 out.used();
                 sent += 1;
             }
-            assert!(under_way.len() as u32 <= window.slots(lane));
+            assert!(under_way.len() as u32 <= window.slots(ring));
             let take = 1 + round % under_way.len();
             for _ in 0..take {
                 incoming.done(under_way.pop().unwrap());
             }
-            while incoming.owes() {
-                incoming.paid();
+            while incoming.is_due() {
+                incoming.credits_returned();
                 out.credited().unwrap();
             }
         }

@@ -17,7 +17,7 @@ impl UtofuEndpoint {
     /// this rank's device.
     pub(super) fn first_unfenced(&self) -> Option<u32> {
         let next = self.peers.get(self.fence.posted)?;
-        next.channel.is_none().then_some(next.rank)
+        next.remote_channel.is_none().then_some(next.rank)
     }
 
     /// Posts a last put to each peer that no other write is queued for; true once the notices of all last puts have
@@ -33,7 +33,7 @@ impl UtofuEndpoint {
         while let Some(peer) = self.peers.get(self.fence.posted) {
             // Every peer that this rank has communicated with sends its hello. When this rank takes a hello from the
             // MRQ, it may return credits, which are puts, too.
-            if peer.channel.is_none() || !peer.is_quiet() {
+            if peer.remote_channel.is_none() || !peer.is_quiet() {
                 return Ok(false);
             }
             let (vcq, at) = (peer.vcq, peer.hello_at());

@@ -1,7 +1,7 @@
 //! A channel whose sender writes arbitrary bytes: for fuzzing.
 
 use super::channel::{
-    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, TINY_BYTES, Window, Written,
+    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Ring, TINY_BYTES, Window, Written,
 };
 use super::credits::Outgoing;
 use super::wire::{self, Descriptor};
@@ -13,36 +13,36 @@ pub(crate) fn play(bytes: &[u8]) {
     let (ends, content) = bytes.split_at(bytes.len() / 4 / 2 * 2);
     let mut channel = vec![0; window.channel_bytes()];
     channel.iter_mut().zip(content.iter().cycle()).for_each(|(into, byte)| *into = *byte);
-    let mut outgoing = [Lane::Descriptors, Lane::Eager].map(Outgoing::new);
-    outgoing.iter_mut().for_each(|lane| lane.open(window));
+    let mut outgoing = [Ring::Descriptors, Ring::Eager].map(Outgoing::new);
+    outgoing.iter_mut().for_each(|ring| ring.open(window));
     for end in ends.as_chunks().0 {
         let end = usize::from(u16::from_le_bytes(*end)) % (window.channel_bytes() + 1);
         match window.written(end) {
             Err(_) => {}
-            Ok(Written::Credit(lane)) => _ = outgoing[lane as usize].credited(),
-            Ok(Written::Slot(lane, slot)) => {
-                let lanes = &mut outgoing[lane as usize];
-                if let Some(next) = lanes.slot() {
-                    assert!(next < window.slots(lane));
-                    lanes.used();
+            Ok(Written::Credit(ring)) => _ = outgoing[ring as usize].credited(),
+            Ok(Written::Slot(ring, slot)) => {
+                let rings = &mut outgoing[ring as usize];
+                if let Some(next) = rings.slot() {
+                    assert!(next < window.slots(ring));
+                    rings.used();
                 }
-                read(lane, &channel[window.offset(lane, slot)..]);
+                read(ring, &channel[window.offset(ring, slot)..]);
             }
         }
     }
 }
 
 /// Decodes the slot at the start of `rest`.
-fn read(lane: Lane, rest: &[u8]) {
-    match lane {
-        Lane::Descriptors => {
+fn read(ring: Ring, rest: &[u8]) {
+    match ring {
+        Ring::Descriptors => {
             let bytes = rest.first_chunk::<DESCRIPTOR_BYTES>().expect("a descriptor");
             let read = Descriptor::decode(bytes);
             if let Ok(Descriptor::Tiny { len, .. }) = read {
                 assert!(usize::from(len) <= TINY_BYTES);
             }
         }
-        Lane::Eager => {
+        Ring::Eager => {
             let header = rest.first_chunk::<EAGER_HEADER_BYTES>().expect("a header");
             if let Ok((_, _, len)) = wire::eager_message(header) {
                 assert!(len <= EAGER_BYTES && EAGER_HEADER_BYTES + len <= rest.len());

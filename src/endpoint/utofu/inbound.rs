@@ -3,25 +3,25 @@
 use utofu::handles::{Notice, NoticeError};
 use utofu::{Stadd, VcqId};
 
-use crate::endpoint::garbled::Garbled;
+use crate::endpoint::validation::InvalidField;
 use crate::endpoint::{Arrival, Event, Rank, RecvPost, Status, Tag, WireError};
 
 use super::channel::{
-    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, TINY_BYTES, Written,
+    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, MOST_PEERS, Ring, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
 use super::peer::{from_peer, is_long, to_peer};
 use super::state::{HELLOS_AT, RendezvousRecv};
-use super::unexpected::{Body, Bytes, Kept, Unexpected};
-use super::wire::{self, Descriptor, Leave};
-use super::{SPARE_BUFFERS, UtofuEndpoint, deliver, failed};
+use super::unexpected::{Body, Buffered, Bytes, Unexpected};
+use super::wire::{self, CreditKind, Descriptor};
+use super::{POOL_BUFFERS, UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {
     /// Takes a notice from the MRQ, if there is one, and handles it. Returns whether there was one.
     pub(super) fn take_notice(&mut self) -> Result<bool, WireError> {
         match self.vcq.poll_mrq() {
             Ok(Some(Notice::RemotePut { peer, remote_end, .. })) => {
-                self.noticed(peer, remote_end)?
+                self.on_notice(peer, remote_end)?
             }
             Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
             Ok(Some(Notice::LocalGet { .. })) => self.answered()?,
@@ -48,7 +48,7 @@ impl UtofuEndpoint {
         WireError { call: "utofu_poll_mrq", reason: error.to_string(), peer }
     }
     /// Handles the notice of a put by VCQ `by` that ended at `end`.
-    pub(super) fn noticed(&mut self, by: u64, end: Stadd) -> Result<(), WireError> {
+    pub(super) fn on_notice(&mut self, by: u64, end: Stadd) -> Result<(), WireError> {
         // A put into an announced receive?
         let behind = self.rendezvous_recvs.partition_point(|rendezvous| rendezvous.at < end);
         let index = behind.checked_sub(1).filter(|&index| {
@@ -61,7 +61,7 @@ impl UtofuEndpoint {
             self.n_announced -= 1;
             if rendezvous.puts_left == 0 {
                 let (index, tag) = self.rendezvous_recvs.remove(index).of;
-                let recv = self.meet(from_peer(index), tag)?;
+                let recv = self.match_message(from_peer(index), tag)?;
                 self.events.extend(recv.map(|recv| Event::Received(recv.slot)));
             }
             return Ok(());
@@ -70,17 +70,18 @@ impl UtofuEndpoint {
         let after = self.channels.partition_point(|(stadd, _)| *stadd < end);
         if let Some(&(start, index)) = after.checked_sub(1).and_then(|at| self.channels.get(at))
             && let Some(offset) = end.offset_from(start)
-            && let window = self.peers[index as usize].here.window
+            && let window = self.peers[index as usize].local_channel.window
             && offset <= window.channel_bytes() as u64
         {
             let peer = &mut self.peers[index as usize];
-            let garbled = |garbled: Garbled| garbled.by(peer.rank, "utofu_poll_mrq");
-            return match window.written(offset as usize).map_err(garbled)? {
-                Written::Credit(lane) => {
-                    peer.outgoing[lane as usize].credited().map_err(garbled)?;
+            let invalid =
+                |invalid: InvalidField| invalid.wire_error_from(peer.rank, "utofu_poll_mrq");
+            return match window.written(offset as usize).map_err(invalid)? {
+                Written::Credit(ring) => {
+                    peer.outgoing[ring as usize].credited().map_err(invalid)?;
                     self.flush_peer(index)
                 }
-                Written::Slot(lane, slot) => self.arrived(index, lane, slot),
+                Written::Slot(ring, slot) => self.arrived(index, ring, slot),
             };
         }
         // A hello? Its address encodes the number of the channel, its sender owns the channel.
@@ -90,7 +91,7 @@ impl UtofuEndpoint {
                 let (rank, number) = (self.rank_of(by)?, number as u32);
                 let index = self.peer(rank)?;
                 let peer = &mut self.peers[index as usize];
-                if peer.channel.is_some() {
+                if peer.remote_channel.is_some() {
                     return Err(WireError::new(
                         "first contact",
                         format!("rank {rank} sent a second hello"),
@@ -98,7 +99,7 @@ impl UtofuEndpoint {
                 }
                 let channel = channel_of(self.addresses.api(), peer.vcq, number)
                     .map_err(|error| failed(error, Some(rank)))?;
-                peer.greeted_by(channel, number);
+                peer.on_hello(channel, number);
                 self.flush_peer(index)
             }
             _ => Err(WireError::new(
@@ -117,53 +118,53 @@ impl UtofuEndpoint {
     }
 
     /// Handles the write of a slot of a peer's channel.
-    pub(super) fn arrived(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
+    pub(super) fn arrived(&mut self, index: u32, ring: Ring, slot: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
-        let garbled = |garbled: Garbled| garbled.by(rank, "utofu_poll_mrq");
-        let ptr = peer.here.slot(lane, slot);
-        match lane {
-            Lane::Descriptors => {
+        let invalid = |invalid: InvalidField| invalid.wire_error_from(rank, "utofu_poll_mrq");
+        let ptr = peer.local_channel.slot(ring, slot);
+        match ring {
+            Ring::Descriptors => {
                 // SAFETY: the slot lies within the channel and does not change until its credit is returned; any
                 // bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
-                match Descriptor::decode(&bytes).map_err(garbled)? {
+                match Descriptor::decode(&bytes).map_err(invalid)? {
                     Descriptor::ClearToSend { tag, at, len } => {
-                        self.clear_to_send(index, (tag, len as usize), Stadd(at))?;
+                        self.on_clear_to_send(index, (tag, len as usize), Stadd(at))?;
                     }
                     Descriptor::RequestToSend { tag, len } => {
-                        self.waits(index, tag, len as usize)?
+                        self.on_request_to_send(index, tag, len as usize)?
                     }
-                    Descriptor::Refused { tag } => self.refused(index, tag)?,
-                    Descriptor::Withdrawn { tag } => self.withdrawn(index, tag),
-                    Descriptor::Tiny { tag, leave, len, data } => {
-                        self.received(index, tag, leave, Arrived::Tiny(len, data))?;
+                    Descriptor::Refused { tag } => self.on_refused(index, tag)?,
+                    Descriptor::Withdrawn { tag } => self.on_withdrawn(index, tag),
+                    Descriptor::Tiny { tag, credit_kind, len, data } => {
+                        self.received(index, tag, credit_kind, Arrived::Tiny(len, data))?;
                     }
                 }
             }
-            Lane::Eager => {
+            Ring::Eager => {
                 // SAFETY: as for descriptors.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
-                let (tag, leave, len) = wire::eager_message(&header).map_err(garbled)?;
+                let (tag, credit_kind, len) = wire::eager_message(&header).map_err(invalid)?;
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not write the slot again before
                 // its credit is returned.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
-                if self.received(index, tag, leave, Arrived::Eager(slot, data))? {
+                if self.received(index, tag, credit_kind, Arrived::Eager(slot, data))? {
                     // The engine reads the message in its slot.
                     return Ok(());
                 }
             }
         }
-        self.slot_done(index, lane, slot)
+        self.slot_done(index, ring, slot)
     }
 
     /// Frees a slot; sends a credit notice if one is due, or grants a credit if an announced message waits for one.
-    pub(super) fn slot_done(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
+    pub(super) fn slot_done(&mut self, index: u32, ring: Ring, slot: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        peer.incoming[lane as usize].done(slot);
-        if peer.wants() {
+        peer.incoming[ring as usize].done(slot);
+        if peer.has_ungranted() {
             peer.grant();
-        } else if !peer.incoming[lane as usize].owes() {
+        } else if !peer.incoming[ring as usize].is_due() {
             return Ok(());
         }
         self.flush_peer(index)
@@ -174,17 +175,19 @@ impl UtofuEndpoint {
         &mut self,
         index: u32,
         tag: Tag,
-        leave: Leave,
+        credit_kind: CreditKind,
         message: Arrived<'_>,
     ) -> Result<bool, WireError> {
         let data = message.data();
-        let Some(recv) = self.meet(from_peer(index), tag)? else {
-            self.keep(index, tag, leave, &message);
+        let Some(recv) = self.match_message(from_peer(index), tag)? else {
+            self.keep(index, tag, credit_kind, &message);
             return Ok(false);
         };
         let peer = &mut self.peers[index as usize];
-        if (leave != Leave::Credit || !peer.wanted.is_empty()) && peer.met(tag, leave) {
-            self.overtaken.push((from_peer(index), tag));
+        if (credit_kind != CreditKind::Ordinary || !peer.awaiting_grant.is_empty())
+            && peer.met(tag, credit_kind)
+        {
+            self.void_announcements.push((from_peer(index), tag));
         }
         if !recv.fits(tag, data.len()) {
             self.refuse_short(index, &recv)?;
@@ -202,48 +205,50 @@ impl UtofuEndpoint {
     }
 
     /// Keeps an unexpected message.
-    fn keep(&mut self, index: u32, tag: Tag, leave: Leave, message: &Arrived<'_>) {
+    fn keep(&mut self, index: u32, tag: Tag, credit_kind: CreditKind, message: &Arrived<'_>) {
         let queue = from_peer(index);
         // The message replaces its announcement.
-        if leave == Leave::Announced && self.matcher.take_unexpected(queue, tag).is_none() {
-            self.overtaken.push((queue, tag));
+        if credit_kind == CreditKind::Announced
+            && self.matcher.take_unexpected(queue, tag).is_none()
+        {
+            self.void_announcements.push((queue, tag));
         }
         let bytes = match *message {
             Arrived::Tiny(len, data) => Bytes::Tiny(len, data),
             Arrived::Eager(_, data) => {
-                let spare = self.spare.pop();
-                let mut buffer = spare.unwrap_or_else(|| Vec::with_capacity(data.len()));
+                let buffer_pool = self.buffer_pool.pop();
+                let mut buffer = buffer_pool.unwrap_or_else(|| Vec::with_capacity(data.len()));
                 buffer.extend_from_slice(data);
                 Bytes::Eager(buffer)
             }
         };
-        let mut kept = Kept { bytes, holds: false };
-        kept.holds = !self.unexpected.keep(kept.bytes());
-        if kept.holds {
-            self.peers[index as usize].incoming[kept.lane() as usize].hold();
+        let mut buffered = Buffered { bytes, holds_credit: false };
+        buffered.holds_credit = !self.unexpected.keep(buffered.bytes());
+        if buffered.holds_credit {
+            self.peers[index as usize].incoming[buffered.ring() as usize].hold();
         }
-        let len = kept.data().len();
-        self.matcher.keep(queue, Unexpected { tag, len, body: Body::Kept(kept) });
+        let len = buffered.data().len();
+        self.matcher.add_unexpected(queue, Unexpected { tag, len, body: Body::Buffered(buffered) });
     }
 
-    /// Handles a receive whose message had been kept; releases the message's memory and, if withheld, its credit.
+    /// Handles a receive whose message had been buffered; releases the message's memory and, if withheld, its credit.
     /// `fits`: whether length and call agree.
     pub(super) fn received_unexpected(
         &mut self,
         index: u32,
-        kept: Kept,
+        buffered: Buffered,
         fits: bool,
         recv: &RecvPost,
     ) -> Result<(), WireError> {
-        self.unexpected.release(kept.bytes());
-        let incoming = &mut self.peers[index as usize].incoming[kept.lane() as usize];
-        if kept.holds {
-            incoming.let_go();
+        self.unexpected.release(buffered.bytes());
+        let incoming = &mut self.peers[index as usize].incoming[buffered.ring() as usize];
+        if buffered.holds_credit {
+            incoming.release();
         }
-        if kept.holds && incoming.owes() {
+        if buffered.holds_credit && incoming.is_due() {
             self.flush_peer(index)?;
         }
-        match kept.bytes {
+        match buffered.bytes {
             Bytes::Eager(buffer) if fits && recv.arrival == Arrival::Anywhere => {
                 self.view_buffer(recv.slot, buffer);
                 return Ok(());
@@ -251,35 +256,36 @@ impl UtofuEndpoint {
             _ if fits => {
                 // SAFETY: by the contract of the post the region is valid for writes and no other thread accesses it;
                 // it has the message's length.
-                unsafe { deliver(kept.data(), &recv.region) };
+                unsafe { deliver(buffered.data(), &recv.region) };
                 self.events.push(Event::Received(recv.slot));
             }
             _ => self.refuse_short(index, recv)?,
         }
-        if let Bytes::Eager(buffer) = kept.bytes {
+        if let Bytes::Eager(buffer) = buffered.bytes {
             self.recycle(buffer);
         }
         Ok(())
     }
 
     /// Handles a peer's `ClearToSend`: of a long receive, `(tag, len)`, at `at`, or with a short length.
-    fn clear_to_send(
+    fn on_clear_to_send(
         &mut self,
         index: u32,
         (tag, len): (Tag, usize),
         at: Stadd,
     ) -> Result<(), WireError> {
         if !is_long(len) {
-            return self.met_short_clear_to_send(index, tag, len);
+            return self.on_short_clear_to_send(index, tag, len);
         }
         let queue = to_peer(index);
-        if self.is_overtaken(queue, tag) {
+        if self.is_void(queue, tag) {
             return Ok(());
         }
-        match self.meet(queue, tag)? {
+        match self.match_message(queue, tag)? {
             Some(send) => self.met_clear_to_send(index, &send, (tag, len), at),
             None => {
-                self.matcher.keep(queue, Unexpected { tag, len, body: Body::ClearToSend(at) });
+                self.matcher
+                    .add_unexpected(queue, Unexpected { tag, len, body: Body::ClearToSend(at) });
                 Ok(())
             }
         }
@@ -313,9 +319,9 @@ impl UtofuEndpoint {
 
     /// Keeps a buffer for another message, if it is as large as those allocated at start-up.
     pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() >= EAGER_BYTES && self.spare.len() < SPARE_BUFFERS {
+        if buffer.capacity() >= EAGER_BYTES && self.buffer_pool.len() < POOL_BUFFERS {
             buffer.clear();
-            self.spare.push(buffer);
+            self.buffer_pool.push(buffer);
         }
     }
 }

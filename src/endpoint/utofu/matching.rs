@@ -22,17 +22,17 @@ use crate::error::{Blame, Fault};
 use utofu::Stadd;
 
 use super::UtofuEndpoint;
-use super::peer::{Announced, Outbound, Waited, from_peer, is_long, to_peer};
+use super::peer::{Announced, Outbound, WaitingSend, from_peer, is_long, to_peer};
 use super::unexpected::{Body, Unexpected};
 use super::wire::Descriptor;
 
 /// Time between two checks of the messages that wait for their receives.
-const LOOK_AFTER: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Checks after which a waiting long message is announced to the peer.
-const SAID_AT_AGE: u32 = 2;
+const ANNOUNCE_AT_AGE: u32 = 2;
 /// Most announcements of long messages that are kept for each peer while the receives are not posted. An announcement
 /// that arrives after its message is kept, too, so beyond this number the oldest one is dropped.
-const MOST_SAID: usize = 16;
+const MOST_ANNOUNCED: usize = 16;
 
 impl UtofuEndpoint {
     /// Notes that this rank posts a message of the tag's call.
@@ -43,8 +43,12 @@ impl UtofuEndpoint {
 
     /// Takes out the post that a message or announcement from a peer matches.
     #[inline]
-    pub(super) fn meet(&mut self, queue: usize, tag: Tag) -> Result<Option<RecvPost>, WireError> {
-        self.matcher.meet(queue, tag).map_err(|other| self.differs(other))
+    pub(super) fn match_message(
+        &mut self,
+        queue: usize,
+        tag: Tag,
+    ) -> Result<Option<RecvPost>, WireError> {
+        self.matcher.match_message(queue, tag).map_err(|other| self.differs(other))
     }
 
     #[cold]
@@ -62,54 +66,59 @@ impl UtofuEndpoint {
     }
 
     /// Sends a peer a descriptor that is not a message.
-    pub(super) fn say(&mut self, index: u32, what: Descriptor) -> Result<(), WireError> {
-        self.peers[index as usize].urgent.push_back(Outbound::Plain(what));
+    pub(super) fn send_control(&mut self, index: u32, what: Descriptor) -> Result<(), WireError> {
+        self.peers[index as usize].urgent.push_back(Outbound::Control(what));
         self.flush_peer(index)
     }
 
     /// Queues a receive for which nothing has arrived, and announces it if it is long.
-    pub(super) fn awaits(&mut self, index: u32, recv: RecvPost) -> Result<(), WireError> {
+    pub(super) fn queue_recv(&mut self, index: u32, recv: RecvPost) -> Result<(), WireError> {
         self.matcher.await_message(from_peer(index), recv);
         if !is_long(recv.region.len) {
             return Ok(());
         }
         self.add_rendezvous(index, &recv);
         let (tag, len) = (recv.tag, recv.region.len as u64);
-        self.say(index, Descriptor::ClearToSend { tag, at: recv.region.key, len })
+        self.send_control(index, Descriptor::ClearToSend { tag, at: recv.region.key, len })
     }
 
     /// Handles a receive whose message the peer has already announced.
-    pub(super) fn awaits_announced(
+    pub(super) fn recv_announced(
         &mut self,
         index: u32,
         recv: RecvPost,
         (tag, len): (Tag, usize),
     ) -> Result<(), WireError> {
         match (is_long(len), is_long(recv.region.len)) {
-            (true, true) => self.awaits(index, recv),
+            (true, true) => self.queue_recv(index, recv),
             (true, false) => self.refuse_long(index, &recv, tag),
             (false, _) => {
                 self.matcher.await_message(from_peer(index), recv);
-                self.want(index, tag, len)
+                self.request_grant(index, tag, len)
             }
         }
     }
 
     /// Handles a peer's `RequestToSend`. A short message waits for a credit. A long message may wait for a
     /// `ClearToSend` that never comes, because its receive is short and so not announced.
-    pub(super) fn waits(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
+    pub(super) fn on_request_to_send(
+        &mut self,
+        index: u32,
+        tag: Tag,
+        len: usize,
+    ) -> Result<(), WireError> {
         let queue = from_peer(index);
-        if self.is_overtaken(queue, tag) {
+        if self.is_void(queue, tag) {
             return Ok(());
         }
         let recv = self.matcher.posted_for(queue, tag).map_err(|other| self.differs(other))?;
         match recv.map(|recv| is_long(recv.region.len)) {
             None => self.keep_announced(queue, tag, len),
-            Some(_) if !is_long(len) => return self.want(index, tag, len),
+            Some(_) if !is_long(len) => return self.request_grant(index, tag, len),
             // The `ClearToSend` for this receive has been sent or queued.
             Some(true) => {}
             Some(false) => {
-                if let Some(recv) = self.meet(queue, tag)? {
+                if let Some(recv) = self.match_message(queue, tag)? {
                     return self.refuse_long(index, &recv, tag);
                 }
             }
@@ -122,28 +131,29 @@ impl UtofuEndpoint {
     fn refuse_long(&mut self, index: u32, recv: &RecvPost, tag: Tag) -> Result<(), WireError> {
         self.differing(index, recv);
         let len = recv.region.len as u64;
-        self.say(index, Descriptor::ClearToSend { tag, at: 0, len })
+        self.send_control(index, Descriptor::ClearToSend { tag, at: 0, len })
     }
 
     /// Grants a credit, as soon as one is free, to a short message that is announced and whose receive is posted.
-    fn want(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
+    fn request_grant(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        if peer.wanted.iter().any(|wanted| wanted.tag.names_same(tag)) {
+        if peer.awaiting_grant.iter().any(|awaiting_grant| awaiting_grant.tag.same_message(tag)) {
             let reason = format!("rank {} announced a message twice", peer.rank);
             return Err(WireError::new("matching of messages", reason));
         }
-        peer.wanted.push(Announced { tag, len, is_granted: false });
+        peer.awaiting_grant.push(Announced { tag, len, is_granted: false });
         peer.grant();
         self.flush_peer(index)
     }
 
     fn keep_announced(&mut self, queue: usize, tag: Tag, len: usize) {
-        let said = || self.matcher.unexpected(queue).filter(|unexpected| is_long(unexpected.len));
-        if is_long(len) && said().count() == MOST_SAID {
-            let oldest = said().next().map(|unexpected| unexpected.tag);
+        let long_ones =
+            || self.matcher.unexpected(queue).filter(|unexpected| is_long(unexpected.len));
+        if is_long(len) && long_ones().count() == MOST_ANNOUNCED {
+            let oldest = long_ones().next().map(|unexpected| unexpected.tag);
             oldest.and_then(|oldest| self.matcher.take_unexpected(queue, oldest));
         }
-        self.matcher.keep(queue, Unexpected { tag, len, body: Body::Announced });
+        self.matcher.add_unexpected(queue, Unexpected { tag, len, body: Body::Announced });
     }
 
     /// Handles a peer's announced receive, `(tag, len)`, whose send is posted: puts the message to `at` if it fits.
@@ -158,12 +168,12 @@ impl UtofuEndpoint {
             return self.send_to(index, send.slot, send.region, at);
         }
         self.differing(index, send);
-        self.say(index, Descriptor::Refused { tag })
+        self.send_control(index, Descriptor::Refused { tag })
     }
 
     /// Handles a `ClearToSend` with a short length: it grants a credit to a short message, or ends a long send whose
     /// receive is short.
-    pub(super) fn met_short_clear_to_send(
+    pub(super) fn on_short_clear_to_send(
         &mut self,
         index: u32,
         tag: Tag,
@@ -171,10 +181,10 @@ impl UtofuEndpoint {
     ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let granted = peer.granted(tag, len);
-        if granted.map_err(|garbled| garbled.by(peer.rank, "utofu_poll_mrq"))? {
+        if granted.map_err(|invalid| invalid.wire_error_from(peer.rank, "utofu_poll_mrq"))? {
             return self.flush_peer(index);
         }
-        if let Some(send) = self.meet(to_peer(index), tag)? {
+        if let Some(send) = self.match_message(to_peer(index), tag)? {
             self.differing(index, &send);
         }
         Ok(())
@@ -188,12 +198,12 @@ impl UtofuEndpoint {
         if !is_announced || self.peers[index as usize].take_clear_to_send(recv.tag, true) {
             return Ok(());
         }
-        self.say(index, Descriptor::Withdrawn { tag: recv.tag })
+        self.send_control(index, Descriptor::Withdrawn { tag: recv.tag })
     }
 
     /// Handles a peer's `Refused`: its message differs from the receive that this rank announced.
-    pub(super) fn refused(&mut self, index: u32, tag: Tag) -> Result<(), WireError> {
-        if let Some(recv) = self.meet(from_peer(index), tag)?
+    pub(super) fn on_refused(&mut self, index: u32, tag: Tag) -> Result<(), WireError> {
+        if let Some(recv) = self.match_message(from_peer(index), tag)?
             && self.remove_rendezvous(&recv)
         {
             self.differing(index, &recv);
@@ -205,54 +215,54 @@ impl UtofuEndpoint {
     }
 
     /// Handles a peer's `Withdrawn`: a short message has met the receive that the peer announced.
-    pub(super) fn withdrawn(&mut self, index: u32, tag: Tag) {
+    pub(super) fn on_withdrawn(&mut self, index: u32, tag: Tag) {
         let queue = to_peer(index);
         if self.matcher.take_unexpected(queue, tag).is_none() {
-            self.overtaken.push((queue, tag));
+            self.void_announcements.push((queue, tag));
         }
     }
 
     /// Whether an announcement has arrived after the message or withdrawal that makes it void.
-    pub(super) fn is_overtaken(&mut self, queue: usize, tag: Tag) -> bool {
-        let is_it = |(of, other): &(usize, Tag)| *of == queue && other.names_same(tag);
-        let found = self.overtaken.iter().position(is_it);
-        found.map(|at| self.overtaken.swap_remove(at)).is_some()
+    pub(super) fn is_void(&mut self, queue: usize, tag: Tag) -> bool {
+        let is_it = |(of, other): &(usize, Tag)| *of == queue && other.same_message(tag);
+        let found = self.void_announcements.iter().position(is_it);
+        found.map(|at| self.void_announcements.swap_remove(at)).is_some()
     }
 
-    /// Checks the messages that wait for credits and, every [`LOOK_AFTER`], those that wait for their receives.
-    pub(super) fn look(&mut self) -> Result<(), WireError> {
+    /// Checks the messages that wait for credits and, every [`CHECK_INTERVAL`], those that wait for their receives.
+    pub(super) fn check_waiting(&mut self) -> Result<(), WireError> {
         if !self.waiting.is_empty() {
             self.announce()?;
         }
         let now = self.time.now();
-        if now - self.looked <= LOOK_AFTER {
+        if now - self.last_check <= CHECK_INTERVAL {
             return Ok(());
         }
-        self.looked = now;
-        self.say_lengths()
+        self.last_check = now;
+        self.announce_long()
     }
 
     /// Announces long messages that have waited for their receives for a while, to peers that may expect short
     /// messages and then send no `ClearToSend`. Sends only what can be written at once: a peer that is done with all
     /// messages returns no credits, and this rank must not wait for it because of an announcement.
-    fn say_lengths(&mut self) -> Result<(), WireError> {
+    fn announce_long(&mut self) -> Result<(), WireError> {
         for index in 0..self.peers.len() as u32 {
-            let waited = &mut self.peers[index as usize].waited;
+            let waiting = &mut self.peers[index as usize].waiting_sends;
             let sends = self.matcher.posted(to_peer(index));
-            waited.retain(|waited| sends.iter().any(|send| send.tag == waited.send.tag));
+            waiting.retain(|waiting| sends.iter().any(|send| send.tag == waiting.send.tag));
             for &send in sends {
-                match waited.iter_mut().find(|waited| waited.send.tag == send.tag) {
-                    Some(waited) if waited.age < SAID_AT_AGE => waited.age += 1,
+                match waiting.iter_mut().find(|waiting| waiting.send.tag == send.tag) {
+                    Some(waiting) if waiting.age < ANNOUNCE_AT_AGE => waiting.age += 1,
                     Some(_) => {}
-                    None => waited.push(Waited { send, age: 1 }),
+                    None => waiting.push(WaitingSend { send, age: 1 }),
                 }
             }
             while self.peers[index as usize].has_credit_to_spare() {
-                let mut waited = self.peers[index as usize].waited.iter_mut();
-                let Some(waited) = waited.find(|it| it.age == SAID_AT_AGE) else { break };
-                waited.age += 1;
-                let (tag, len) = (waited.send.tag, waited.send.region.len as u64);
-                self.say(index, Descriptor::RequestToSend { tag, len })?;
+                let mut waiting = self.peers[index as usize].waiting_sends.iter_mut();
+                let Some(waiting) = waiting.find(|it| it.age == ANNOUNCE_AT_AGE) else { break };
+                waiting.age += 1;
+                let (tag, len) = (waiting.send.tag, waiting.send.region.len as u64);
+                self.send_control(index, Descriptor::RequestToSend { tag, len })?;
             }
         }
         Ok(())

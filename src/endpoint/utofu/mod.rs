@@ -95,20 +95,20 @@ use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
 use peer::{Channel, Peer, Short, ShortBytes, from_peer, is_long, to_peer, usual_messages};
 use peer_table::PeerTable;
-use state::{DataPut, Fence, RendezvousRecv, RendezvousSend, Viewed};
-use unexpected::{Body, Kept, Unexpected};
-use wire::Leave;
+use state::{DataPut, Fence, OpenView, RendezvousRecv, RendezvousSend};
+use unexpected::{Body, Buffered, Unexpected};
+use wire::CreditKind;
 
 /// Most notices taken from the MRQ in one poll: bounds the time of a poll.
 const NOTICES_PER_POLL: u32 = 64;
-/// Polls between two checks of the messages that wait for credits (and for receives: `matching::LOOK_AFTER`).
-const POLLS_PER_LOOK: u32 = 64;
+/// Polls between two checks of the messages that wait for credits (and for receives: `matching::CHECK_INTERVAL`).
+const POLLS_PER_CHECK: u32 = 64;
 /// Initial capacity for puts, announced receives and events.
 const USUAL_PUTS: usize = 256;
 /// Initial capacity for views: messages that the engine reads in place.
 const USUAL_VIEWS: usize = 64;
 /// Buffers for unexpected messages that are allocated at start-up.
-const SPARE_BUFFERS: usize = 16;
+const POOL_BUFFERS: usize = 16;
 /// Longest pause between two polls of a bounded wait, if the wire has its own clock.
 const SHORT_WAIT: Duration = Duration::from_millis(1);
 
@@ -127,7 +127,7 @@ pub struct UtofuEndpoint {
     /// STADD of each peer's channel in this rank's memory, and the peer's index; sorted by STADD.
     channels: Vec<(Stadd, u32)>,
     /// Peers to flush again: the hello, a credit or a write found no room.
-    listed: Vec<u32>,
+    pending: Vec<u32>,
     /// Peers with messages that wait for credits.
     waiting: Vec<u32>,
     unexpected: UnexpectedBytes,
@@ -142,12 +142,12 @@ pub struct UtofuEndpoint {
     /// Batched puts posted so far, and the library calls that posted them.
     n_posted: (u64, u64),
     events: Vec<Event>,
-    spare: Vec<Vec<u8>>,
+    buffer_pool: Vec<Vec<u8>>,
     longest_put: usize,
     /// Two queues for each peer: messages from the peer, and messages to the peer.
     matcher: Matcher<Body>,
     /// Announcements that became void before they arrived: the queue in `matcher`, and the tag.
-    overtaken: Vec<(usize, Tag)>,
+    void_announcements: Vec<(usize, Tag)>,
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
@@ -156,13 +156,13 @@ pub struct UtofuEndpoint {
     /// The answer to the last status request.
     answer: Option<Status>,
     /// Messages that the engine reads in place: those that the last poll reported, those that the next poll will.
-    views: Vec<Viewed>,
-    due_views: Vec<Viewed>,
+    views: Vec<OpenView>,
+    next_views: Vec<OpenView>,
     /// Posts whose completion has not been taken from the TCQ.
     n_open: usize,
     is_abandoned: bool,
     n_polls: u32,
-    looked: Instant,
+    last_check: Instant,
     /// The clock for all waits.
     time: Time,
 }
@@ -179,11 +179,11 @@ impl Endpoint for UtofuEndpoint {
             return Ok(Posted::Later);
         }
         match self.matcher.take_unexpected(from_peer(index), recv.tag) {
-            None => self.awaits(index, recv)?,
-            Some(Unexpected { tag, len, body: Body::Kept(kept) }) => {
-                self.received_unexpected(index, kept, recv.fits(tag, len), &recv)?;
+            None => self.queue_recv(index, recv)?,
+            Some(Unexpected { tag, len, body: Body::Buffered(buffered) }) => {
+                self.received_unexpected(index, buffered, recv.fits(tag, len), &recv)?;
             }
-            Some(Unexpected { tag, len, .. }) => self.awaits_announced(index, recv, (tag, len))?,
+            Some(Unexpected { tag, len, .. }) => self.recv_announced(index, recv, (tag, len))?,
         }
         Ok(Posted::Accepted)
     }
@@ -204,7 +204,7 @@ impl Endpoint for UtofuEndpoint {
         }
         // SAFETY: by the contract of the post the region is valid for reads and does not change.
         let payload = unsafe { ShortBytes::of(region) };
-        self.send_short(index, &Short { tag, slot, leave: Leave::Credit, payload })?;
+        self.send_short(index, &Short { tag, slot, credit_kind: CreditKind::Ordinary, payload })?;
         Ok(Posted::Accepted)
     }
 
@@ -214,7 +214,7 @@ impl Endpoint for UtofuEndpoint {
         }
         // Most polls find no work: each step below first makes a cheap check.
         if !self.views.is_empty() {
-            self.take_back()?;
+            self.end_views()?;
         }
         for _ in 0..NOTICES_PER_POLL {
             if !self.take_notice()? {
@@ -228,19 +228,19 @@ impl Endpoint for UtofuEndpoint {
             self.flush_puts()?;
         }
         self.n_polls = self.n_polls.wrapping_add(1);
-        if self.n_polls.is_multiple_of(POLLS_PER_LOOK) {
-            self.look()?;
+        if self.n_polls.is_multiple_of(POLLS_PER_CHECK) {
+            self.check_waiting()?;
         }
-        if !self.listed.is_empty() {
-            let mut listed = std::mem::take(&mut self.listed);
-            for &index in &listed {
-                self.peers[index as usize].is_listed = false;
+        if !self.pending.is_empty() {
+            let mut pending = std::mem::take(&mut self.pending);
+            for &index in &pending {
+                self.peers[index as usize].is_pending = false;
             }
-            let flushed = listed.iter().try_for_each(|&index| self.flush_peer(index));
+            let flushed = pending.iter().try_for_each(|&index| self.flush_peer(index));
             // `flush_peer` has listed again the peers with remaining work. Keep the larger allocation.
-            if self.listed.is_empty() {
-                listed.clear();
-                self.listed = listed;
+            if self.pending.is_empty() {
+                pending.clear();
+                self.pending = pending;
             }
             flushed?;
         }
@@ -251,8 +251,8 @@ impl Endpoint for UtofuEndpoint {
             self.events.push(Event::News(blame));
         }
         hand_over(&mut self.events, events);
-        if !self.due_views.is_empty() {
-            std::mem::swap(&mut self.views, &mut self.due_views);
+        if !self.next_views.is_empty() {
+            std::mem::swap(&mut self.views, &mut self.next_views);
         }
         Ok(())
     }
@@ -262,7 +262,10 @@ impl Endpoint for UtofuEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        self.batch.is_empty() && self.puts.is_empty() && self.listed.is_empty() && !self.will_owe()
+        self.batch.is_empty()
+            && self.puts.is_empty()
+            && self.pending.is_empty()
+            && !self.due_after_views()
     }
 
     fn abandon(&mut self) {
@@ -270,17 +273,17 @@ impl Endpoint for UtofuEndpoint {
             return;
         }
         self.peers.iter_mut().for_each(Peer::abandon);
-        self.listed.clear();
+        self.pending.clear();
         self.waiting.clear();
         self.matcher.clear();
-        self.overtaken.clear();
+        self.void_announcements.clear();
         self.unexpected.clear();
         self.rendezvous_recvs.clear();
         self.puts.clear();
         self.batch.clear();
         self.events.clear();
         self.views.clear();
-        self.due_views.clear();
+        self.next_views.clear();
         if planted::is(Planted::RevokedRead) {
             return;
         }
@@ -344,8 +347,8 @@ impl UtofuEndpoint {
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
         let peer = Peer::new(rank, vcq, mailbox, Channel::new(index, memory));
-        self.unexpected.add_window(Kept::window_bytes(peer.here.window));
-        let usual = usual_messages(peer.here.window);
+        self.unexpected.add_window(Buffered::window_bytes(peer.local_channel.window));
+        let usual = usual_messages(peer.local_channel.window);
         let numbers = [(); 2].map(|()| self.matcher.add_peer(usual));
         debug_assert_eq!(numbers, [from_peer(index), to_peer(index)]);
         self.peers.push(peer);

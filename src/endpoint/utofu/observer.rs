@@ -23,12 +23,13 @@ const NEWS: usize = 1;
 /// Word that receives the answers to this rank's status gets.
 const ANSWER: usize = 2;
 
-/// Longest time for which [`tell`](Observer::tell) waits for entries of a full TOQ, which may never become free.
-const LONGEST_TELLING: Duration = Duration::from_millis(50);
+/// Longest time for which [`send_news`](Observer::send_news) waits for entries of a full TOQ, which may never become
+/// free.
+const NEWS_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl UtofuEndpoint {
     /// A word of the mailbox. The device may access it at any time, in whole words.
-    fn trouble_word(&self, word: usize) -> &AtomicU64 {
+    fn mailbox_word(&self, word: usize) -> &AtomicU64 {
         const { assert!(8 * (ANSWER + 1) <= HELLOS_AT) };
         assert!(word <= ANSWER);
         // SAFETY: the mailbox has this word, aligned, for as long as the endpoint lives, and this process accesses it
@@ -49,32 +50,35 @@ impl UtofuEndpoint {
     #[inline]
     pub(super) fn news(&self) -> Result<Option<Blame>, WireError> {
         // Relaxed: the word refers to no other memory. If a device writes it in parts, a partial word is not news.
-        let word = self.trouble_word(NEWS).load(Ordering::Relaxed);
-        if word == 0 { Ok(None) } else { self.told_by(word) }
+        let word = self.mailbox_word(NEWS).load(Ordering::Relaxed);
+        if word == 0 { Ok(None) } else { self.decode_news(word) }
     }
 
     /// Decodes the news that another rank has written.
     #[cold]
-    fn told_by(&self, word: u64) -> Result<Option<Blame>, WireError> {
+    fn decode_news(&self, word: u64) -> Result<Option<Blame>, WireError> {
         let news = blame_from_word(word, self.addresses.n_ranks());
         // Any other rank may have written the word.
-        news.map_err(|garbled| garbled.by_any("reading news"))
+        news.map_err(|invalid| invalid.wire_error("reading news"))
     }
 
     /// Records a failure that this rank has found as if another rank had reported it.
     pub(super) fn note(&self, blame: Blame) {
         // Relaxed: the word refers to no other memory. Another rank may overwrite it with other news.
-        self.trouble_word(NEWS).store(blame_to_word(blame), Ordering::Relaxed);
+        self.mailbox_word(NEWS).store(blame_to_word(blame), Ordering::Relaxed);
     }
 
     /// Takes the answer to the status request, which has arrived.
     pub(super) fn answered(&mut self) -> Result<(), WireError> {
         // Relaxed: the notice reports that the answer is complete.
-        let word = self.trouble_word(ANSWER).load(Ordering::Relaxed);
+        let word = self.mailbox_word(ANSWER).load(Ordering::Relaxed);
         let asked = self.asked.take();
-        let status = Status::from_word(word, self.addresses.n_ranks()).map_err(|garbled| {
+        let status = Status::from_word(word, self.addresses.n_ranks()).map_err(|invalid| {
             let call = "reading a status";
-            asked.map_or_else(|| garbled.by_any(call), |rank| garbled.by(rank, call))
+            asked.map_or_else(
+                || invalid.wire_error(call),
+                |rank| invalid.wire_error_from(rank, call),
+            )
         });
         self.answer = Some(status?);
         Ok(())
@@ -82,12 +86,12 @@ impl UtofuEndpoint {
 }
 
 impl Observer for UtofuEndpoint {
-    fn show(&mut self, status: Status) {
+    fn publish(&mut self, status: Status) {
         // Relaxed: the word refers to no other memory.
-        self.trouble_word(STATUS).store(status.to_word(), Ordering::Relaxed);
+        self.mailbox_word(STATUS).store(status.to_word(), Ordering::Relaxed);
     }
 
-    fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
+    fn request_status(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.answer = None;
         if rank >= self.addresses.n_ranks() {
             // No rank of this world names such a rank: the word that did may lie in reused memory.
@@ -116,7 +120,7 @@ impl Observer for UtofuEndpoint {
         self.answer.take()
     }
 
-    fn tell(&mut self, blame: Blame) {
+    fn send_news(&mut self, blame: Blame) {
         let flags = PostFlags::TCQ;
         let options = PostOptions { edata: 0, flags, cookie: NEWS_COOKIE };
         let word = blame_to_word(blame);
@@ -128,7 +132,7 @@ impl Observer for UtofuEndpoint {
             loop {
                 // SAFETY: any rank may write this word.
                 match unsafe { self.vcq.put_piggyback8(vcq, word, at, options) } {
-                    Err(PostError::Busy) if self.time.now() - start < LONGEST_TELLING => {
+                    Err(PostError::Busy) if self.time.now() - start < NEWS_TIMEOUT => {
                         self.has_posted = true;
                         // An earlier failure has been reported, or no longer matters.
                         let _ = self.poll_completions();
@@ -144,7 +148,7 @@ impl Observer for UtofuEndpoint {
         }
     }
 
-    fn told(&mut self) -> Option<Blame> {
+    fn received_news(&mut self) -> Option<Blame> {
         // A garbled word fails the next poll.
         self.news().ok().flatten()
     }

@@ -5,14 +5,14 @@ use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
-use super::channel::{EAGER_HEADER_BYTES, Lane, Window, copy_offset, credit_offset};
-use super::peer::{Outbound, Peer, Short, ShortBytes, lane_of};
+use super::channel::{EAGER_HEADER_BYTES, Ring, Window, bounce_offset, credit_offset};
+use super::peer::{Outbound, Peer, Short, ShortBytes, ring_of};
 use super::state::{DataPut, NEWS_COOKIE, RendezvousSend};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
 
 /// Checks after which messages that wait for credits are announced. Credits mostly arrive between two checks.
-const ANNOUNCED_AT_LOOK: u32 = 2;
+const ANNOUNCE_AT_CHECK: u32 = 2;
 
 impl UtofuEndpoint {
     /// Puts `region` to `at` in the memory of a peer; `slot` names the send in its event.
@@ -102,13 +102,13 @@ impl UtofuEndpoint {
 
     /// Writes to a peer all that credits and the TOQ allow; puts the peer on the list if anything is left.
     pub(super) fn flush_peer(&mut self, index: u32) -> Result<(), WireError> {
-        self.greet(index)?;
-        let had_room = self.pay(index)? && self.write(index)?;
+        self.send_hello(index)?;
+        let had_room = self.return_credits(index)? && self.write(index)?;
         let peer = &mut self.peers[index as usize];
-        let is_done = had_room && peer.greeted;
-        if !is_done && !peer.is_listed {
-            peer.is_listed = true;
-            self.listed.push(index);
+        let is_done = had_room && peer.hello_sent;
+        if !is_done && !peer.is_pending {
+            peer.is_pending = true;
+            self.pending.push(index);
         }
         if peer.has_messages() && !peer.is_waiting {
             peer.is_waiting = true;
@@ -118,30 +118,30 @@ impl UtofuEndpoint {
     }
 
     /// Sends a peer the hello that identifies its channel.
-    pub(super) fn greet(&mut self, index: u32) -> Result<(), WireError> {
+    pub(super) fn send_hello(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &self.peers[index as usize];
-        if peer.greeted {
+        if peer.hello_sent {
             return Ok(());
         }
         let (vcq, at) = (peer.vcq, peer.hello_at());
         // SAFETY: the target is the peer's mailbox, where the content of hellos is never read.
-        let greeted = unsafe { self.post_soon(vcq, Source::Inline([0; 32]), at, 1) }?;
-        self.peers[index as usize].greeted = greeted;
+        let hello_sent = unsafe { self.post_soon(vcq, Source::Inline([0; 32]), at, 1) }?;
+        self.peers[index as usize].hello_sent = hello_sent;
         Ok(())
     }
 
     /// Returns to a peer the credits that are due; false if the batch and the TOQ were full.
-    fn pay(&mut self, index: u32) -> Result<bool, WireError> {
-        let Some((channel, _)) = self.peers[index as usize].channel else { return Ok(true) };
-        for lane in [Lane::Descriptors, Lane::Eager] {
-            while self.peers[index as usize].incoming[lane as usize].owes() {
+    fn return_credits(&mut self, index: u32) -> Result<bool, WireError> {
+        let Some((channel, _)) = self.peers[index as usize].remote_channel else { return Ok(true) };
+        for ring in [Ring::Descriptors, Ring::Eager] {
+            while self.peers[index as usize].incoming[ring as usize].is_due() {
                 let Peer { vcq, .. } = self.peers[index as usize];
-                let cell = channel + credit_offset(lane) as u64;
+                let cell = channel + credit_offset(ring) as u64;
                 // SAFETY: the cell belongs to this rank's channel and is never read.
                 if !unsafe { self.post_soon(vcq, Source::Word(0), cell, 8) }? {
                     return Ok(false);
                 }
-                self.peers[index as usize].incoming[lane as usize].paid();
+                self.peers[index as usize].incoming[ring as usize].credits_returned();
             }
         }
         Ok(true)
@@ -149,14 +149,14 @@ impl UtofuEndpoint {
 
     /// Writes a peer's queues as far as credits allow; false if the batch and the TOQ were full.
     fn write(&mut self, index: u32) -> Result<bool, WireError> {
-        while let Some((lane, channel, window, place)) = self.peers[index as usize].next() {
+        while let Some((ring, channel, window, place)) = self.peers[index as usize].next() {
             if !self.has_room()? {
                 return Ok(false);
             }
-            let Some(outbound) = self.peers[index as usize].take_next(lane) else { break };
-            let remote = channel + window.offset(lane, place) as u64;
+            let Some(outbound) = self.peers[index as usize].take_next(ring) else { break };
+            let remote = channel + window.offset(ring, place) as u64;
             match outbound {
-                Outbound::Plain(what) => self.write_to(index, inline(what), remote)?,
+                Outbound::Control(what) => self.write_to(index, inline(what), remote)?,
                 Outbound::Short(short) => self.write_short(index, &short, place, remote)?,
             }
         }
@@ -167,12 +167,12 @@ impl UtofuEndpoint {
     /// queues it.
     #[inline]
     pub(super) fn send_short(&mut self, index: u32, short: &Short) -> Result<(), WireError> {
-        let (lane, is_full) = (lane_of(short.len()), self.batch.len() == MAX_BATCH);
+        let (ring, is_full) = (ring_of(short.len()), self.batch.len() == MAX_BATCH);
         let peer = &mut self.peers[index as usize];
-        if !is_full && let Some((remote, place)) = peer.take_slot(lane) {
+        if !is_full && let Some((remote, place)) = peer.take_slot(ring) {
             return self.write_short(index, short, place, remote);
         }
-        peer.messages[lane as usize].push_back(*short);
+        peer.messages[ring as usize].push_back(*short);
         self.flush_peer(index)
     }
 
@@ -185,12 +185,15 @@ impl UtofuEndpoint {
         place: u32,
         remote: Stadd,
     ) -> Result<(), WireError> {
-        let &Short { tag, slot, leave, payload } = short;
+        let &Short { tag, slot, credit_kind, payload } = short;
         let source = match payload {
-            ShortBytes::Tiny(len, data) => inline(Descriptor::Tiny { tag, leave, len, data }),
-            ShortBytes::Eager(region) => {
-                self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
-            }
+            ShortBytes::Tiny(len, data) => inline(Descriptor::Tiny { tag, credit_kind, len, data }),
+            ShortBytes::Eager(region) => self.copy_eager(
+                index,
+                place,
+                wire::eager_header(tag, credit_kind, region.len),
+                region,
+            )?,
         };
         self.write_to(index, source, remote)?;
         self.events.push(Event::Sent(slot));
@@ -221,8 +224,8 @@ impl UtofuEndpoint {
             let peer = &mut self.peers[index as usize];
             peer.is_waiting = false;
             if peer.has_messages() {
-                peer.looks += 1;
-                if peer.looks >= ANNOUNCED_AT_LOOK {
+                peer.n_checks += 1;
+                if peer.n_checks >= ANNOUNCE_AT_CHECK {
                     peer.announce();
                 }
                 self.flush_peer(index)?;
@@ -233,31 +236,31 @@ impl UtofuEndpoint {
 
     /// Copies an eager message with its header to registered memory, for slot `place` of a peer's channel. Returns
     /// the copy and its length.
-    fn copied(
+    fn copy_eager(
         &mut self,
         index: u32,
         place: u32,
         header: [u8; EAGER_HEADER_BYTES],
         region: WireRegion,
     ) -> Result<(Source, usize), WireError> {
-        let Peer { copies, channel, .. } = &mut self.peers[index as usize];
-        let copies = match (copies, channel) {
-            (Some(copies), _) => copies,
+        let Peer { bounce, remote_channel, .. } = &mut self.peers[index as usize];
+        let bounce = match (bounce, remote_channel) {
+            (Some(bounce), _) => bounce,
             (none, channel) => {
                 let window = channel.map_or(Window::Narrow, |(_, window)| window);
-                let copies = self.memory.add_copies(&mut self.vcq, window);
-                none.insert(copies.map_err(|error| failed(error, None))?)
+                let bounce = self.memory.add_bounce(&mut self.vcq, window);
+                none.insert(bounce.map_err(|error| failed(error, None))?)
             }
         };
-        let offset = copy_offset(place);
+        let offset = bounce_offset(place);
         // SAFETY: `offset` is the place of this slot's copy and has room for a full slot. The slot was credited, so
         // the last put from this place has arrived. The region is a posted send's.
         unsafe {
-            let copy = copies.ptr().add(offset);
+            let copy = bounce.ptr().add(offset);
             header.as_ptr().copy_to_nonoverlapping(copy, header.len());
             region.ptr.copy_to_nonoverlapping(copy.add(header.len()), region.len);
         }
-        Ok((Source::Registered(copies.stadd() + offset as u64), header.len() + region.len))
+        Ok((Source::Registered(bounce.stadd() + offset as u64), header.len() + region.len))
     }
 }
 

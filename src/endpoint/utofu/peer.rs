@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use utofu::{Stadd, VcqId};
 
-use crate::endpoint::garbled::Garbled;
+use crate::endpoint::validation::InvalidField;
 use crate::endpoint::{Rank, RecvPost, Slot, Tag, WireRegion};
 
-use super::channel::{EAGER_BYTES, Lane, Numbered, TINY_BYTES, Window};
+use super::channel::{ChannelLayout, EAGER_BYTES, Ring, TINY_BYTES, Window};
 use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
 use super::state::HELLOS_AT;
-use super::wire::{Descriptor, Leave};
+use super::wire::{CreditKind, Descriptor};
 
 /// Messages of each kind for which memory is reserved at first contact with a peer that has a wide channel: 3 KiB in
 /// all, little compared to the channel. With more messages in flight the queues grow once.
@@ -48,7 +48,7 @@ pub(super) struct Announced {
 
 /// A long send that waits for its receive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waited {
+pub(super) struct WaitingSend {
     pub(super) send: RecvPost,
     /// Checks that found the send waiting; no longer counted once the peer has been told.
     pub(super) age: u32,
@@ -58,7 +58,7 @@ pub(super) struct Waited {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
     /// A descriptor that is not a message.
-    Plain(Descriptor),
+    Control(Descriptor),
     /// A message.
     Short(Short),
 }
@@ -68,7 +68,7 @@ pub(super) enum Outbound {
 pub(super) struct Short {
     pub(super) tag: Tag,
     pub(super) slot: Slot,
-    pub(super) leave: Leave,
+    pub(super) credit_kind: CreditKind,
     pub(super) payload: ShortBytes,
 }
 
@@ -108,17 +108,17 @@ impl Short {
     }
 }
 
-/// The lane of a short message of `len` bytes.
+/// The ring of a short message of `len` bytes.
 #[inline]
-pub(super) fn lane_of(len: usize) -> Lane {
-    if len <= TINY_BYTES { Lane::Descriptors } else { Lane::Eager }
+pub(super) fn ring_of(len: usize) -> Ring {
+    if len <= TINY_BYTES { Ring::Descriptors } else { Ring::Eager }
 }
 
 impl Outbound {
-    pub(super) fn lane(&self) -> Lane {
+    pub(super) fn ring(&self) -> Ring {
         match self {
-            Outbound::Plain(_) => Lane::Descriptors,
-            Outbound::Short(short) => lane_of(short.len()),
+            Outbound::Control(_) => Ring::Descriptors,
+            Outbound::Short(short) => ring_of(short.len()),
         }
     }
 }
@@ -134,12 +134,12 @@ pub(super) struct Channel {
 
 impl Channel {
     pub(super) fn new(number: u32, memory: SlabMemory) -> Self {
-        Channel { number, memory, window: Numbered::of(number).window }
+        Channel { number, memory, window: ChannelLayout::of(number).window }
     }
 
     /// The address of a slot.
-    pub(super) fn slot(&self, lane: Lane, slot: u32) -> *mut u8 {
-        self.memory.ptr().wrapping_add(self.window.offset(lane, slot))
+    pub(super) fn slot(&self, ring: Ring, slot: u32) -> *mut u8 {
+        self.memory.ptr().wrapping_add(self.window.offset(ring, slot))
     }
 }
 
@@ -149,114 +149,114 @@ pub(super) struct Peer {
     pub(super) rank: Rank,
     pub(super) vcq: VcqId,
     /// The peer's channel in this rank's memory.
-    pub(super) here: Channel,
-    /// Whether the hello for `here` has been sent to the peer.
-    pub(super) greeted: bool,
+    pub(super) local_channel: Channel,
+    /// Whether the hello for `local_channel` has been sent to the peer.
+    pub(super) hello_sent: bool,
     /// STADD of the peer's mailbox.
     pub(super) mailbox: Stadd,
     /// This rank's channel in the peer's memory and its width, once the peer's hello has arrived.
-    pub(super) channel: Option<(Stadd, Window)>,
-    /// Copies of eager messages to the peer; allocated for the first such message.
-    pub(super) copies: Option<SlabMemory>,
+    pub(super) remote_channel: Option<(Stadd, Window)>,
+    /// Bounce buffers for eager messages to the peer; allocated for the first such message.
+    pub(super) bounce: Option<SlabMemory>,
     pub(super) outgoing: [Outgoing; 2],
     pub(super) incoming: [Incoming; 2],
     /// Entries that need only room: descriptors that are not messages, and messages with granted credits.
     pub(super) urgent: VecDeque<Outbound>,
-    /// Messages that wait for credits, by lane.
+    /// Messages that wait for credits, by ring.
     pub(super) messages: [VecDeque<Short>; 2],
     /// Checks of `messages` since the last of them was written with an ordinary credit.
-    pub(super) looks: u32,
-    pub(super) wanted: Vec<Announced>,
-    pub(super) waited: Vec<Waited>,
+    pub(super) n_checks: u32,
+    pub(super) awaiting_grant: Vec<Announced>,
+    pub(super) waiting_sends: Vec<WaitingSend>,
     /// Whether the peer is on the endpoint's list of peers with messages that wait for credits.
     pub(super) is_waiting: bool,
     /// Whether the peer is on the endpoint's list of peers to flush again.
-    pub(super) is_listed: bool,
+    pub(super) is_pending: bool,
 }
 
 impl Peer {
-    pub(super) fn new(rank: Rank, vcq: VcqId, mailbox: Stadd, here: Channel) -> Self {
-        let lanes = [Lane::Descriptors, Lane::Eager];
-        let window = here.window;
+    pub(super) fn new(rank: Rank, vcq: VcqId, mailbox: Stadd, local_channel: Channel) -> Self {
+        let rings = [Ring::Descriptors, Ring::Eager];
+        let window = local_channel.window;
         let usual = usual_messages(window);
         Peer {
             rank,
             vcq,
-            here,
+            local_channel,
             mailbox,
-            greeted: false,
-            channel: None,
-            copies: None,
-            outgoing: lanes.map(Outgoing::new),
-            incoming: lanes.map(|lane| Incoming::new(lane, window)),
+            hello_sent: false,
+            remote_channel: None,
+            bounce: None,
+            outgoing: rings.map(Outgoing::new),
+            incoming: rings.map(|ring| Incoming::new(ring, window)),
             urgent: VecDeque::with_capacity(usual),
             messages: [usual, usual / 2].map(VecDeque::with_capacity),
-            looks: 0,
-            wanted: Vec::with_capacity(usual),
-            waited: Vec::with_capacity(usual),
+            n_checks: 0,
+            awaiting_grant: Vec::with_capacity(usual),
+            waiting_sends: Vec::with_capacity(usual),
             is_waiting: false,
-            is_listed: false,
+            is_pending: false,
         }
     }
 
     /// Handles the peer's hello: this rank's channel in the peer's memory starts at `channel` and has that number.
-    pub(super) fn greeted_by(&mut self, channel: Stadd, number: u32) {
-        let window = Numbered::of(number).window;
-        self.channel = Some((channel, window));
-        self.outgoing.iter_mut().for_each(|lane| lane.open(window));
+    pub(super) fn on_hello(&mut self, channel: Stadd, number: u32) {
+        let window = ChannelLayout::of(number).window;
+        self.remote_channel = Some((channel, window));
+        self.outgoing.iter_mut().for_each(|ring| ring.open(window));
     }
 
     /// Where to write the hello to the peer: the offset encodes the number of the peer's channel here.
     pub(super) fn hello_at(&self) -> Stadd {
-        self.mailbox + (HELLOS_AT as u64 + u64::from(self.here.number))
+        self.mailbox + (HELLOS_AT as u64 + u64::from(self.local_channel.number))
     }
 
     /// Forgets all messages to and from the peer.
     pub(super) fn abandon(&mut self) {
         self.urgent.clear();
         self.messages.iter_mut().for_each(VecDeque::clear);
-        self.wanted.clear();
-        self.waited.clear();
+        self.awaiting_grant.clear();
+        self.waiting_sends.clear();
     }
 
-    /// The next write that credits allow: its lane, the start of the peer's channel, the channel's window, and the
+    /// The next write that credits allow: its ring, the start of the peer's channel, the channel's window, and the
     /// slot.
     #[inline]
-    pub(super) fn next(&self) -> Option<(Lane, Stadd, Window, u32)> {
-        let (channel, window) = self.channel?;
+    pub(super) fn next(&self) -> Option<(Ring, Stadd, Window, u32)> {
+        let (channel, window) = self.remote_channel?;
         if let Some(first) = self.urgent.front() {
-            let lane = first.lane();
-            return Some((lane, channel, window, self.outgoing[lane as usize].slot()?));
+            let ring = first.ring();
+            return Some((ring, channel, window, self.outgoing[ring as usize].slot()?));
         }
-        [Lane::Descriptors, Lane::Eager].into_iter().find_map(|lane| {
-            self.messages[lane as usize].front()?;
-            Some((lane, channel, window, self.outgoing[lane as usize].slot_for_message()?))
+        [Ring::Descriptors, Ring::Eager].into_iter().find_map(|ring| {
+            self.messages[ring as usize].front()?;
+            Some((ring, channel, window, self.outgoing[ring as usize].slot_for_message()?))
         })
     }
 
     /// Takes a slot of the peer's channel for a message, if nothing is queued before it and credits allow. Returns
     /// the slot's STADD and number.
     #[inline]
-    pub(super) fn take_slot(&mut self, lane: Lane) -> Option<(Stadd, u32)> {
-        let (channel, window) = self.channel?;
-        let owes = self.incoming.iter().any(Incoming::owes);
-        if owes || self.is_listed || !self.urgent.is_empty() || self.has_messages() {
+    pub(super) fn take_slot(&mut self, ring: Ring) -> Option<(Stadd, u32)> {
+        let (channel, window) = self.remote_channel?;
+        let is_due = self.incoming.iter().any(Incoming::is_due);
+        if is_due || self.is_pending || !self.urgent.is_empty() || self.has_messages() {
             return None;
         }
-        let outgoing = &mut self.outgoing[lane as usize];
+        let outgoing = &mut self.outgoing[ring as usize];
         let place = outgoing.slot_for_message()?;
         outgoing.used();
-        self.looks = 0;
-        Some((channel + window.offset(lane, place) as u64, place))
+        self.n_checks = 0;
+        Some((channel + window.offset(ring, place) as u64, place))
     }
 
-    /// Takes the entry out of the queues that [`next`](Peer::next) has found a slot for in this lane.
+    /// Takes the entry out of the queues that [`next`](Peer::next) has found a slot for in this ring.
     #[inline]
-    pub(super) fn take_next(&mut self, lane: Lane) -> Option<Outbound> {
-        self.outgoing[lane as usize].used();
+    pub(super) fn take_next(&mut self, ring: Ring) -> Option<Outbound> {
+        self.outgoing[ring as usize].used();
         self.urgent.pop_front().or_else(|| {
-            self.looks = 0;
-            self.messages[lane as usize].pop_front().map(Outbound::Short)
+            self.n_checks = 0;
+            self.messages[ring as usize].pop_front().map(Outbound::Short)
         })
     }
 
@@ -269,10 +269,10 @@ impl Peer {
     /// Announces the messages that wait for credits.
     pub(super) fn announce(&mut self) {
         let waiting = self.messages.iter_mut().flatten();
-        for short in waiting.filter(|short| short.leave == Leave::Credit) {
-            short.leave = Leave::Announced;
+        for short in waiting.filter(|short| short.credit_kind == CreditKind::Ordinary) {
+            short.credit_kind = CreditKind::Announced;
             let (tag, len) = (short.tag, short.len() as u64);
-            self.urgent.push_back(Outbound::Plain(Descriptor::RequestToSend { tag, len }));
+            self.urgent.push_back(Outbound::Control(Descriptor::RequestToSend { tag, len }));
         }
     }
 
@@ -281,45 +281,52 @@ impl Peer {
     ///
     /// # Errors
     /// If the peer grants more credits than the channel has slots.
-    pub(super) fn granted(&mut self, tag: Tag, len: usize) -> Result<bool, Garbled> {
-        let lane = lane_of(len) as usize;
-        let Some(short) = take(&mut self.messages[lane], |short| short.tag.names_same(tag)) else {
+    pub(super) fn granted(&mut self, tag: Tag, len: usize) -> Result<bool, InvalidField> {
+        let ring = ring_of(len) as usize;
+        let Some(short) = take(&mut self.messages[ring], |short| short.tag.same_message(tag))
+        else {
             return Ok(false);
         };
-        self.outgoing[lane].granted()?;
-        self.urgent.push_back(Outbound::Short(Short { leave: Leave::Granted, ..short }));
+        self.outgoing[ring].granted()?;
+        self.urgent.push_back(Outbound::Short(Short { credit_kind: CreditKind::Granted, ..short }));
         Ok(true)
     }
 
     /// Grants credits to announced messages whose receives are posted, as far as there are credits.
     pub(super) fn grant(&mut self) {
-        let Peer { wanted, incoming, urgent, .. } = self;
-        for Announced { tag, len, is_granted } in wanted.iter_mut().filter(|it| !it.is_granted) {
-            *is_granted = incoming[lane_of(*len) as usize].grant();
+        let Peer { awaiting_grant, incoming, urgent, .. } = self;
+        for Announced { tag, len, is_granted } in
+            awaiting_grant.iter_mut().filter(|it| !it.is_granted)
+        {
+            *is_granted = incoming[ring_of(*len) as usize].grant();
             if *is_granted {
                 let (tag, len) = (*tag, *len as u64);
-                urgent.push_back(Outbound::Plain(Descriptor::ClearToSend { tag, at: 0, len }));
+                urgent.push_back(Outbound::Control(Descriptor::ClearToSend { tag, at: 0, len }));
             }
         }
     }
 
     /// Whether an announced message with a posted receive waits for a grant.
     #[inline]
-    pub(super) fn wants(&self) -> bool {
-        self.wanted.iter().any(|wanted| !wanted.is_granted)
+    pub(super) fn has_ungranted(&self) -> bool {
+        self.awaiting_grant.iter().any(|awaiting_grant| !awaiting_grant.is_granted)
     }
 
     /// Accounts for a message, sent with this leave, that has met its receive. Returns whether its announcement has
     /// yet to arrive.
-    pub(super) fn met(&mut self, tag: Tag, leave: Leave) -> bool {
-        let Some(at) = self.wanted.iter().position(|wanted| wanted.tag.names_same(tag)) else {
-            return leave == Leave::Announced;
+    pub(super) fn met(&mut self, tag: Tag, credit_kind: CreditKind) -> bool {
+        let Some(at) = self
+            .awaiting_grant
+            .iter()
+            .position(|awaiting_grant| awaiting_grant.tag.same_message(tag))
+        else {
+            return credit_kind == CreditKind::Announced;
         };
-        let Announced { len, is_granted, .. } = self.wanted.swap_remove(at);
+        let Announced { len, is_granted, .. } = self.awaiting_grant.swap_remove(at);
         if is_granted {
-            let refused = leave != Leave::Granted;
-            self.incoming[lane_of(len) as usize].came(refused);
-            if refused {
+            let is_unused = credit_kind != CreditKind::Granted;
+            self.incoming[ring_of(len) as usize].granted_arrived(is_unused);
+            if is_unused {
                 // Cancel a grant that is still queued here: it would be written after the end of its operation.
                 self.take_clear_to_send(tag, false);
             }
@@ -331,8 +338,8 @@ impl Peer {
     /// cancelled.
     pub(super) fn take_clear_to_send(&mut self, tag: Tag, is_long: bool) -> bool {
         let is_it = |outbound: &Outbound| match outbound {
-            Outbound::Plain(Descriptor::ClearToSend { tag: of, len, .. }) => {
-                of.names_same(tag) && self::is_long(*len as usize) == is_long
+            Outbound::Control(Descriptor::ClearToSend { tag: of, len, .. }) => {
+                of.same_message(tag) && self::is_long(*len as usize) == is_long
             }
             _ => false,
         };
@@ -341,14 +348,14 @@ impl Peer {
 
     /// Whether a descriptor can be written at once, with nothing queued before it.
     pub(super) fn has_credit_to_spare(&self) -> bool {
-        let lane = &self.outgoing[Lane::Descriptors as usize];
-        self.channel.is_some() && self.urgent.is_empty() && lane.slot().is_some()
+        let ring = &self.outgoing[Ring::Descriptors as usize];
+        self.remote_channel.is_some() && self.urgent.is_empty() && ring.slot().is_some()
     }
 
     /// True if nothing can be written to the peer now: queued messages, if any, wait for the peer's credits.
     pub(super) fn is_quiet(&self) -> bool {
-        let owes = self.incoming.iter().any(Incoming::owes);
-        self.greeted && self.next().is_none() && !(owes && self.channel.is_some())
+        let is_due = self.incoming.iter().any(Incoming::is_due);
+        self.hello_sent && self.next().is_none() && !(is_due && self.remote_channel.is_some())
     }
 }
 

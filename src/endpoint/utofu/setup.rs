@@ -14,16 +14,16 @@ use super::channels::{Channels, MAILBOX_STAG};
 use super::peer_table::PeerTable;
 use super::registrar::Registrar;
 use super::state::{Fence, MAILBOX_BYTES};
-use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
+use super::{POOL_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::CALLS;
 use crate::endpoint::matcher::Matcher;
-use crate::endpoint::meeting::{agree, stamped, unstamped};
+use crate::endpoint::meeting::{agree, check_protocol, with_protocol};
 use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
 use crate::memory::Pages;
 
-/// Sizes in a rank's card. Behind the protocol's number a card has the coordinates of the node and for each port's
-/// VCQ its TNI and CQ in four bits each, and its extra value in one byte. From these all ranks construct the VCQ's
-/// id, which has 8 bytes; the STADDs of its memory follow from the id.
+/// Sizes in a rank's record of addresses. Behind the protocol's number it has the coordinates of the node and for
+/// each port's VCQ its TNI and CQ in four bits each, and its extra value in one byte. From these all ranks construct
+/// the VCQ's id, which has 8 bytes; the STADDs of its memory follow from the id.
 const COORDS_BYTES: usize = 6;
 const QUEUE_BYTES: usize = 2;
 /// Puts are split at multiples of this, so that the pieces start at cache lines.
@@ -33,7 +33,7 @@ const PUT_ALIGN: usize = 256;
 const CALL: &str = "opening the ports";
 
 /// The part of an endpoint that exists before the addresses are exchanged.
-struct Half {
+struct LocalPort {
     // Dropped in this order: see `UtofuEndpoint`.
     mailbox_registration: Registration,
     mailbox: Pages,
@@ -55,30 +55,30 @@ pub fn connect(
     time: &Time,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
-    let halves = halves(api, n_ports, place);
-    let mine = halves.as_ref().map_err(ToString::to_string).and_then(|halves| {
-        let infos: Vec<VcqInfo> = halves.iter().map(|half| half.vcq.id().info()).collect();
-        card(&infos)
+    let opened = open_ports(api, n_ports, place);
+    let mine = opened.as_ref().map_err(ToString::to_string).and_then(|ports| {
+        let infos: Vec<VcqInfo> = ports.iter().map(|port| port.vcq.id().info()).collect();
+        encode_addresses(&infos)
     });
     let all = agree(exchange, CALL, mine.as_deref().map_err(Clone::clone))?;
     let rank = exchange.rank() as Rank;
     let places = places(&all, rank, n_ports).map(Arc::new);
     drop(all);
-    let ports = halves.and_then(|halves| {
+    let ports = opened.and_then(|opened| {
         let places = places?;
-        let ports = (0..).map(PortId).zip(halves.into_iter().zip(registrars));
+        let ports = (0..).map(PortId).zip(opened.into_iter().zip(registrars));
         ports
-            .map(|(port, (half, of_port))| {
+            .map(|(port, (local, registrar))| {
                 let addresses = Addresses::new(api, places.clone(), port);
                 let computed = addresses.vcq(rank).map_err(|error| failed(error, Some(rank)))?;
-                if computed != half.vcq.id() {
+                if computed != local.vcq.id() {
                     return Err(WireError::new(
                         "utofu_construct_vcq_id",
-                        format!("{computed}, but it is {}", half.vcq.id()),
+                        format!("{computed}, but it is {}", local.vcq.id()),
                     )
                     .at(rank));
                 }
-                Ok(finish(half, rank, addresses, of_port, time.clone()))
+                Ok(finish(local, rank, addresses, registrar, time.clone()))
             })
             .collect()
     });
@@ -95,7 +95,7 @@ pub fn connect(
 ///
 /// # Errors
 /// VCQs of several nodes, or with a TNI, CQ or extra value that no device has.
-fn card(vcqs: &[VcqInfo]) -> Result<Vec<u8>, String> {
+fn encode_addresses(vcqs: &[VcqInfo]) -> Result<Vec<u8>, String> {
     let coords = vcqs.first().map_or([0; COORDS_BYTES], |vcq| vcq.coords);
     let mut bytes = coords.to_vec();
     for vcq in vcqs {
@@ -104,12 +104,12 @@ fn card(vcqs: &[VcqInfo]) -> Result<Vec<u8>, String> {
         }
         bytes.extend([(vcq.tni << 4 | vcq.cq) as u8, vcq.extra as u8]);
     }
-    Ok(stamped(&bytes))
+    Ok(with_protocol(&bytes))
 }
 
-/// Decodes the VCQs of a rank's [`card`]; `None` if the length is not that of a card.
-fn vcqs_of(card: &[u8]) -> Option<Vec<VcqInfo>> {
-    let (&coords, queues) = card.split_first_chunk::<COORDS_BYTES>()?;
+/// Decodes the bytes of [`encode_addresses`]; `None` if the length is invalid.
+fn decode_addresses(bytes: &[u8]) -> Option<Vec<VcqInfo>> {
+    let (&coords, queues) = bytes.split_first_chunk::<COORDS_BYTES>()?;
     let (queues, []) = queues.as_chunks::<QUEUE_BYTES>() else { return None };
     let vcq = |queue: &[u8; QUEUE_BYTES]| {
         let [place, extra] = queue.map(u16::from);
@@ -118,28 +118,28 @@ fn vcqs_of(card: &[u8]) -> Option<Vec<VcqInfo>> {
     Some(queues.iter().map(vcq).collect())
 }
 
-/// Computes all ranks' addresses from their cards.
+/// Computes all ranks' addresses from their records.
 fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
     let ids = all.iter().enumerate().map(|(peer, record)| {
         let peer = peer as Rank;
         let refused = |reason| WireError::new(CALL, reason).at(peer);
-        let card = unstamped(record, peer, rank).map_err(refused)?;
-        let wrong = || refused(format!("rank {peer} sent a card of {} bytes", card.len()));
-        vcqs_of(card).ok_or_else(wrong)
+        let bytes = check_protocol(record, peer, rank).map_err(refused)?;
+        let wrong = || refused(format!("rank {peer} sent a card of {} bytes", bytes.len()));
+        decode_addresses(bytes).ok_or_else(wrong)
     });
     Places::new(ids, rank, n_ports)
 }
 
-fn halves(api: Api, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError> {
+fn open_ports(api: Api, n_ports: usize, place: usize) -> Result<Vec<LocalPort>, WireError> {
     let tnis = api.onesided_tnis().map_err(|error| failed(error, None))?;
     if tnis.is_empty() {
         return Err(WireError::new("utofu_get_onesided_tnis", "there is no TNI"));
     }
     let tni = |port: PortId| tnis[(place * n_ports + port.index()) % tnis.len()];
-    PortId::first(n_ports as u16).map(|port| half(api, tni(port))).collect()
+    PortId::first(n_ports as u16).map(|port| open_port(api, tni(port))).collect()
 }
 
-fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
+fn open_port(api: Api, tni: utofu::Tni) -> Result<LocalPort, WireError> {
     // A VCQ is used by one thread at a time, but by different threads over time, and beside VCQs of other
     // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
     let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
@@ -150,17 +150,17 @@ fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
     // behind these words are never read.
     let registration = unsafe { vcq.register_with_stag(ptr, len, MAILBOX_STAG, Access::ReadWrite) };
     let mailbox_registration = registration.map_err(|error| failed(error, None))?;
-    Ok(Half { mailbox_registration, mailbox, vcq })
+    Ok(LocalPort { mailbox_registration, mailbox, vcq })
 }
 
 fn finish(
-    half: Half,
+    local: LocalPort,
     rank: Rank,
     addresses: Addresses,
     registrar: Registrar,
     time: Time,
 ) -> UtofuEndpoint {
-    let Half { mailbox_registration, mailbox, vcq } = half;
+    let LocalPort { mailbox_registration, mailbox, vcq } = local;
     let longest = vcq.caps().max_putget_size;
     UtofuEndpoint {
         rank,
@@ -172,7 +172,7 @@ fn finish(
         peer_of_rank: PeerTable::new(),
         addresses,
         channels: Vec::new(),
-        listed: Vec::new(),
+        pending: Vec::new(),
         waiting: Vec::new(),
         unexpected: UnexpectedBytes::default(),
         rendezvous_recvs: Vec::with_capacity(USUAL_PUTS),
@@ -183,19 +183,19 @@ fn finish(
         n_posted: (0, 0),
         events: Vec::with_capacity(USUAL_PUTS),
         fence: Fence::default(),
-        spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
+        buffer_pool: (0..POOL_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
         matcher: Matcher::new(CALLS),
-        overtaken: Vec::new(),
+        void_announcements: Vec::new(),
         has_posted: false,
         asked: None,
         answer: None,
         views: Vec::with_capacity(USUAL_VIEWS),
-        due_views: Vec::with_capacity(USUAL_VIEWS),
+        next_views: Vec::with_capacity(USUAL_VIEWS),
         n_open: 0,
         is_abandoned: false,
         n_polls: 0,
-        looked: time.now(),
+        last_check: time.now(),
         time,
         vcq,
     }

@@ -58,7 +58,7 @@ impl Fence {
 
 /// A message that the engine reads in place.
 #[derive(Debug)]
-pub(super) enum Viewed {
+pub(super) enum OpenView {
     /// The index of a peer, and an eager slot of its channel.
     Slot(u32, u32),
     /// A buffer of the endpoint.

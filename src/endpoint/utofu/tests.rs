@@ -6,8 +6,8 @@ use hopbine_meet::LocalExchange;
 use utofu::Api;
 use utofu_emu::{Job, Model};
 
-use super::channel::{DESCRIPTOR_BYTES, Lane, TINY_BYTES};
-use super::wire::{Descriptor, Leave};
+use super::channel::{DESCRIPTOR_BYTES, Ring, TINY_BYTES};
+use super::wire::{CreditKind, Descriptor};
 use super::{Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, Slot, Tag, Time, WireError, WireRegion,
@@ -56,11 +56,11 @@ impl Port {
         let peer = &self.endpoint.peers[self.index as usize];
         // SAFETY: a slot of the channel, to which rank 0 does not write.
         unsafe {
-            let slot = peer.here.slot(Lane::Descriptors, self.n_written);
+            let slot = peer.local_channel.slot(Ring::Descriptors, self.n_written);
             slot.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         };
         self.n_written += 1;
-        self.endpoint.arrived(self.index, Lane::Descriptors, self.n_written - 1)
+        self.endpoint.arrived(self.index, Ring::Descriptors, self.n_written - 1)
     }
 
     fn hears(&mut self, descriptor: Descriptor) -> Result<(), WireError> {
@@ -75,10 +75,10 @@ impl Port {
 
 const ANNOUNCEMENT: Descriptor = Descriptor::RequestToSend { tag: TAG, len: LEN as u64 };
 
-fn message(leave: Leave) -> Descriptor {
+fn message(credit_kind: CreditKind) -> Descriptor {
     let mut data = [0; TINY_BYTES];
     data[..LEN].copy_from_slice(b"message.");
-    Descriptor::Tiny { tag: TAG, leave, len: LEN as u8, data }
+    Descriptor::Tiny { tag: TAG, credit_kind, len: LEN as u8, data }
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_grant_is_dropped_with_the_message_that_came_without_it() {
     let mut port = Port::open();
     port.hears(ANNOUNCEMENT).unwrap();
     assert_eq!(port.n_urgent(), 1, "a grant for the announced message");
-    port.hears(message(Leave::Announced)).unwrap();
+    port.hears(message(CreditKind::Announced)).unwrap();
     assert_eq!(port.n_urgent(), 0, "it would be written after the end of its operation");
     let mut events = Vec::new();
     port.endpoint.poll(&mut events).unwrap();
@@ -105,7 +105,7 @@ fn a_grant_is_dropped_with_the_message_that_came_without_it() {
 #[test]
 fn a_garbled_descriptor_is_named_with_its_rank_and_field() {
     let mut port = Port::open();
-    let mut bytes = message(Leave::Credit).encode().0;
+    let mut bytes = message(CreditKind::Ordinary).encode().0;
     bytes[0] = 77;
     let error = port.written(&bytes).unwrap_err();
     let said = "rank 0 sent a garbled message: a descriptor's kind is 77, it must be from 1 to 5";

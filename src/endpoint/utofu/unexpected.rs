@@ -4,7 +4,7 @@ use utofu::Stadd;
 
 use crate::endpoint::matcher;
 
-use super::channel::{EAGER_BYTES, Lane, TINY_BYTES, Window};
+use super::channel::{EAGER_BYTES, Ring, TINY_BYTES, Window};
 
 /// A message whose receive has not been posted, or a peer's announced receive whose send has not.
 pub(super) type Unexpected = matcher::Unexpected<Body>;
@@ -13,7 +13,7 @@ pub(super) type Unexpected = matcher::Unexpected<Body>;
 #[derive(Debug)]
 pub(super) enum Body {
     /// A short message.
-    Kept(Kept),
+    Buffered(Buffered),
     /// The announcement of a message that the peer holds back.
     Announced,
     /// The announcement of a receive, with the STADD of its region in the peer's memory.
@@ -22,10 +22,10 @@ pub(super) enum Body {
 
 /// A short message in the endpoint's memory.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct Buffered {
     pub(super) bytes: Bytes,
     /// Whether the credit of the message's slot is withheld.
-    pub(super) holds: bool,
+    pub(super) holds_credit: bool,
 }
 
 /// The bytes of a kept message.
@@ -37,7 +37,7 @@ pub(super) enum Bytes {
     Eager(Vec<u8>),
 }
 
-impl Kept {
+impl Buffered {
     /// Bytes of the matcher's record of a message.
     const RECORD_BYTES: usize = size_of::<Unexpected>();
 
@@ -49,11 +49,11 @@ impl Kept {
         }
     }
 
-    /// The lane by which the message arrived.
-    pub(super) fn lane(&self) -> Lane {
+    /// The ring by which the message arrived.
+    pub(super) fn ring(&self) -> Ring {
         match self.bytes {
-            Bytes::Tiny(..) => Lane::Descriptors,
-            Bytes::Eager(_) => Lane::Eager,
+            Bytes::Tiny(..) => Ring::Descriptors,
+            Bytes::Eager(_) => Ring::Eager,
         }
     }
 
@@ -63,13 +63,13 @@ impl Kept {
             Bytes::Tiny(..) => 0,
             Bytes::Eager(buffer) => buffer.capacity(),
         };
-        Kept::RECORD_BYTES + buffer
+        Buffered::RECORD_BYTES + buffer
     }
 
     /// Most bytes taken by messages of one peer that use all message credits of its channel.
     pub(super) fn window_bytes(window: Window) -> usize {
-        let (tiny, eager) = (window.slots(Lane::Descriptors), window.slots(Lane::Eager));
-        let tiny = (tiny - window.kept(Lane::Descriptors)) as usize;
-        tiny * Kept::RECORD_BYTES + eager as usize * (Kept::RECORD_BYTES + EAGER_BYTES)
+        let (tiny, eager) = (window.slots(Ring::Descriptors), window.slots(Ring::Eager));
+        let tiny = (tiny - window.reserved(Ring::Descriptors)) as usize;
+        tiny * Buffered::RECORD_BYTES + eager as usize * (Buffered::RECORD_BYTES + EAGER_BYTES)
     }
 }

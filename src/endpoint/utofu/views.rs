@@ -4,21 +4,21 @@
 use crate::endpoint::{Event, Slot, View, WireError};
 
 use super::UtofuEndpoint;
-use super::channel::Lane;
-use super::state::Viewed;
+use super::channel::Ring;
+use super::state::OpenView;
 
 impl UtofuEndpoint {
     /// Reports a view of `data`, the message in eager slot `place` of a peer's channel.
     pub(super) fn view_slot(&mut self, slot: Slot, peer: u32, place: u32, data: &[u8]) {
-        self.peers[peer as usize].incoming[Lane::Eager as usize].view();
-        self.due_views.push(Viewed::Slot(peer, place));
+        self.peers[peer as usize].incoming[Ring::Eager as usize].begin_view();
+        self.next_views.push(OpenView::Slot(peer, place));
         self.show_view(slot, data.as_ptr(), data.len());
     }
 
     /// Reports a view of an unexpected message.
     pub(super) fn view_buffer(&mut self, slot: Slot, buffer: Vec<u8>) {
         self.show_view(slot, buffer.as_ptr(), buffer.len());
-        self.due_views.push(Viewed::Buffer(buffer));
+        self.next_views.push(OpenView::Buffer(buffer));
     }
 
     fn show_view(&mut self, slot: Slot, ptr: *const u8, len: usize) {
@@ -26,13 +26,13 @@ impl UtofuEndpoint {
     }
 
     /// Ends the views that the last poll reported.
-    pub(super) fn take_back(&mut self) -> Result<(), WireError> {
+    pub(super) fn end_views(&mut self) -> Result<(), WireError> {
         while let Some(viewed) = self.views.pop() {
             match viewed {
-                Viewed::Buffer(buffer) => self.recycle(buffer),
-                Viewed::Slot(peer, place) => {
-                    self.peers[peer as usize].incoming[Lane::Eager as usize].returned();
-                    self.slot_done(peer, Lane::Eager, place)?;
+                OpenView::Buffer(buffer) => self.recycle(buffer),
+                OpenView::Slot(peer, place) => {
+                    self.peers[peer as usize].incoming[Ring::Eager as usize].end_view();
+                    self.slot_done(peer, Ring::Eager, place)?;
                 }
             }
         }
@@ -40,12 +40,12 @@ impl UtofuEndpoint {
     }
 
     /// Whether the end of the open views may make credits due that a peer waits for.
-    pub(super) fn will_owe(&self) -> bool {
-        self.views.iter().chain(&self.due_views).any(|viewed| match viewed {
-            Viewed::Slot(peer, _) => {
-                self.peers[*peer as usize].incoming[Lane::Eager as usize].will_owe()
+    pub(super) fn due_after_views(&self) -> bool {
+        self.views.iter().chain(&self.next_views).any(|viewed| match viewed {
+            OpenView::Slot(peer, _) => {
+                self.peers[*peer as usize].incoming[Ring::Eager as usize].due_after_views()
             }
-            Viewed::Buffer(_) => false,
+            OpenView::Buffer(_) => false,
         })
     }
 }

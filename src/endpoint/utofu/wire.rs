@@ -1,7 +1,7 @@
 //! The encoding of descriptors and eager headers, which travel in the slots of a [`channel`](super::channel).
 
 use crate::endpoint::Tag;
-use crate::endpoint::garbled::{Garbled, at_most};
+use crate::endpoint::validation::{InvalidField, check_max};
 
 use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES,
@@ -18,27 +18,28 @@ mod kind {
 
 /// The credit by which a short message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(super) enum CreditKind {
     /// An ordinary credit; the message was not announced.
-    Credit = 0,
+    Ordinary = 0,
     /// An ordinary credit, after the message had been announced.
     Announced = 1,
     /// A credit that the receiver granted for the announced message.
     Granted = 2,
 }
 
-impl Leave {
-    fn of(number: u16) -> Result<Self, Garbled> {
-        const ALL: [Leave; 3] = [Leave::Credit, Leave::Announced, Leave::Granted];
-        at_most("the leave of a short message", number.into(), ALL.len() - 1).map(|at| ALL[at])
+impl CreditKind {
+    fn of(number: u16) -> Result<Self, InvalidField> {
+        const ALL: [CreditKind; 3] =
+            [CreditKind::Ordinary, CreditKind::Announced, CreditKind::Granted];
+        check_max("the leave of a short message", number.into(), ALL.len() - 1).map(|at| ALL[at])
     }
 }
 
 /// Bits of the length field of a tiny and of an eager message; the leave starts at the next bit.
-const TINY_LEAVE_AT: u32 = 6;
-const EAGER_LEAVE_AT: u32 = 14;
+const TINY_CREDIT_AT: u32 = 6;
+const EAGER_CREDIT_AT: u32 = 14;
 
-/// An entry of the descriptor lane.
+/// An entry of the descriptor ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
     /// The writer has posted a receive for message `tag`: long messages are put to STADD `at` of its memory. For a
@@ -75,7 +76,7 @@ pub(super) enum Descriptor {
         /// The message.
         tag: Tag,
         /// The kind of credit.
-        leave: Leave,
+        credit_kind: CreditKind,
         /// The message's length, up to 16 bytes.
         len: u8,
         /// The payload, padded with zeros.
@@ -107,8 +108,8 @@ impl Descriptor {
                 24
             }
             Descriptor::Refused { .. } | Descriptor::Withdrawn { .. } => TINY_HEADER_BYTES,
-            Descriptor::Tiny { leave, len, data, .. } => {
-                bytes[1] = *len | (*leave as u8) << TINY_LEAVE_AT;
+            Descriptor::Tiny { credit_kind, len, data, .. } => {
+                bytes[1] = *len | (*credit_kind as u8) << TINY_CREDIT_AT;
                 bytes[TINY_HEADER_BYTES..].copy_from_slice(data);
                 TINY_HEADER_BYTES + usize::from(*len)
             }
@@ -120,7 +121,7 @@ impl Descriptor {
     ///
     /// # Errors
     /// The first field with an invalid value.
-    pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, Garbled> {
+    pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, InvalidField> {
         let tag = tag_at(bytes, 2);
         match bytes[0] {
             kind::CLEAR_TO_SEND => {
@@ -130,14 +131,14 @@ impl Descriptor {
             kind::REFUSED => Ok(Descriptor::Refused { tag }),
             kind::WITHDRAWN => Ok(Descriptor::Withdrawn { tag }),
             kind::TINY => {
-                let len = u64::from(bytes[1] & ((1 << TINY_LEAVE_AT) - 1));
-                let len = at_most("the length of a tiny message", len, TINY_BYTES)? as u8;
-                let leave = Leave::of(u16::from(bytes[1] >> TINY_LEAVE_AT))?;
+                let len = u64::from(bytes[1] & ((1 << TINY_CREDIT_AT) - 1));
+                let len = check_max("the length of a tiny message", len, TINY_BYTES)? as u8;
+                let credit_kind = CreditKind::of(u16::from(bytes[1] >> TINY_CREDIT_AT))?;
                 let mut data = [0; TINY_BYTES];
                 data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
-                Ok(Descriptor::Tiny { tag, leave, len, data })
+                Ok(Descriptor::Tiny { tag, credit_kind, len, data })
             }
-            other => Err(Garbled {
+            other => Err(InvalidField {
                 field: "a descriptor's kind",
                 found: other.into(),
                 valid: (kind::CLEAR_TO_SEND.into(), kind::WITHDRAWN.into()),
@@ -163,9 +164,13 @@ fn tag_at(bytes: &[u8], at: usize) -> Tag {
 }
 
 /// Encodes the header of an eager message.
-pub(super) fn eager_header(tag: Tag, leave: Leave, len: usize) -> [u8; EAGER_HEADER_BYTES] {
+pub(super) fn eager_header(
+    tag: Tag,
+    credit_kind: CreditKind,
+    len: usize,
+) -> [u8; EAGER_HEADER_BYTES] {
     let mut bytes = [0; EAGER_HEADER_BYTES];
-    let word = len as u16 | (leave as u16) << EAGER_LEAVE_AT;
+    let word = len as u16 | (credit_kind as u16) << EAGER_CREDIT_AT;
     bytes[0..2].copy_from_slice(&word.to_le_bytes());
     bytes[2..2 + TAG_BYTES].copy_from_slice(&tag_bytes(tag));
     bytes
@@ -177,11 +182,11 @@ pub(super) fn eager_header(tag: Tag, leave: Leave, len: usize) -> [u8; EAGER_HEA
 /// The first field with an invalid value.
 pub(super) fn eager_message(
     header: &[u8; EAGER_HEADER_BYTES],
-) -> Result<(Tag, Leave, usize), Garbled> {
+) -> Result<(Tag, CreditKind, usize), InvalidField> {
     let word = u16::from_le_bytes([header[0], header[1]]);
-    let len = u64::from(word & ((1 << EAGER_LEAVE_AT) - 1));
-    let len = at_most("the length of an eager message", len, EAGER_BYTES)?;
-    Ok((tag_at(header, 2), Leave::of(word >> EAGER_LEAVE_AT)?, len))
+    let len = u64::from(word & ((1 << EAGER_CREDIT_AT) - 1));
+    let len = check_max("the length of an eager message", len, EAGER_BYTES)?;
+    Ok((tag_at(header, 2), CreditKind::of(word >> EAGER_CREDIT_AT)?, len))
 }
 
 /// The little-endian number in the (up to) 8 bytes from `at` on.
@@ -202,10 +207,10 @@ mod tests {
             message: 0x7766_5544,
             call: 0x1234,
         };
-        for leave in [Leave::Credit, Leave::Announced, Leave::Granted] {
+        for credit_kind in [CreditKind::Ordinary, CreditKind::Announced, CreditKind::Granted] {
             for len in [0, 99, EAGER_BYTES] {
-                let header = eager_header(tag, leave, len);
-                assert_eq!(eager_message(&header), Ok((tag, leave, len)));
+                let header = eager_header(tag, credit_kind, len);
+                assert_eq!(eager_message(&header), Ok((tag, credit_kind, len)));
             }
         }
         let mut data = [0; TINY_BYTES];
@@ -215,8 +220,8 @@ mod tests {
             Descriptor::RequestToSend { tag, len: 1 << 40 },
             Descriptor::Refused { tag },
             Descriptor::Withdrawn { tag },
-            Descriptor::Tiny { tag, leave: Leave::Credit, len: 3, data },
-            Descriptor::Tiny { tag, leave: Leave::Granted, len: 3, data },
+            Descriptor::Tiny { tag, credit_kind: CreditKind::Ordinary, len: 3, data },
+            Descriptor::Tiny { tag, credit_kind: CreditKind::Granted, len: 3, data },
         ] {
             let (bytes, len) = descriptor.encode();
             let mut arrived = [0; DESCRIPTOR_BYTES];
@@ -237,16 +242,16 @@ mod tests {
             header[..2].copy_from_slice(&word.to_le_bytes());
             eager_message(&header).unwrap_err()
         };
-        let leave = "the leave of a short message";
-        for (garbled, field, found, valid) in [
+        let credit_kind = "the leave of a short message";
+        for (invalid, field, found, valid) in [
             (descriptor(0, 0), "a descriptor's kind", 0, (1, 5)),
             (descriptor(6, 0), "a descriptor's kind", 6, (1, 5)),
             (descriptor(kind::TINY, 17), "the length of a tiny message", 17, (0, 16)),
-            (descriptor(kind::TINY, 3 << TINY_LEAVE_AT | 16), leave, 3, (0, 2)),
+            (descriptor(kind::TINY, 3 << TINY_CREDIT_AT | 16), credit_kind, 3, (0, 2)),
             (eager(2049), "the length of an eager message", 2049, (0, 2048)),
-            (eager(3 << EAGER_LEAVE_AT | 2048), leave, 3, (0, 2)),
+            (eager(3 << EAGER_CREDIT_AT | 2048), credit_kind, 3, (0, 2)),
         ] {
-            assert_eq!(garbled, Garbled { field, found, valid });
+            assert_eq!(invalid, InvalidField { field, found, valid });
         }
     }
 }

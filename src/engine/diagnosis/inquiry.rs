@@ -39,7 +39,7 @@ impl Port {
     pub(crate) fn publish(&self, status: Status) {
         let state = &mut *self.lock_state();
         if let Some(observer) = state.endpoint.observer().filter(|_| !state.has_given_up) {
-            observer.show(status);
+            observer.publish(status);
         }
     }
 
@@ -61,7 +61,7 @@ impl Port {
                 let mut state = self.lock_state();
                 let Some(observer) = state.endpoint.observer() else { return Ok(Status::Unknown) };
                 if !is_asked {
-                    let asked = observer.ask(rank);
+                    let asked = observer.request_status(rank);
                     is_asked = asked.map_err(|source| self.wire_error(None, source))?;
                 }
                 match observer.answer().filter(|_| is_asked) {
@@ -86,7 +86,7 @@ impl Port {
 
     /// The reason for which another rank has given up, if news of that have arrived.
     pub(crate) fn received_news(&self) -> Option<Blame> {
-        self.lock_state().endpoint.observer()?.told()
+        self.lock_state().endpoint.observer()?.received_news()
     }
 
     /// Waits for news of a failure, at most [`NEWS_TIME`] and at most `patience`. An unreachable rank may have given

@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 use crate::Rank;
 use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
 use crate::error::Error;
-use crate::numbered::Numbered;
 use crate::planted::{self, Planted};
+use crate::slab::Slab;
 use crate::sync::lock;
 use crate::timeline::Ring;
 
@@ -78,7 +78,7 @@ pub(crate) struct State {
     /// All writes have arrived and no more will follow: peers may free their memory.
     pub(crate) is_fenced: bool,
     /// The runs under way, by the number in their slots.
-    pub(crate) runs: Numbered<Active>,
+    pub(crate) runs: Slab<Active>,
     /// Numbers of runs that may have something to do before the wire reports an event.
     pub(super) due: Vec<u32>,
     pub(super) windows: Windows,
@@ -145,7 +145,7 @@ impl Port {
             endpoint,
             has_given_up: false,
             is_fenced: false,
-            runs: Numbered::with_capacity(USUAL_RUNS),
+            runs: Slab::with_capacity(USUAL_RUNS),
             due: Vec::with_capacity(USUAL_RUNS),
             windows: Windows::default(),
             n_recvs: 0,

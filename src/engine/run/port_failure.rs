@@ -16,9 +16,9 @@ impl Port {
             let must_tell = !is_fenced && !planted::is(Planted::NotSpread);
             if let Some(observer) = state.endpoint.observer().filter(|_| must_tell) {
                 let blame = reason.blame(self.rank);
-                observer.tell(blame);
+                observer.send_news(blame);
                 // The ranks that are told may have left, and then forward nothing.
-                observer.show(Status::GivenUp(blame));
+                observer.publish(Status::GivenUp(blame));
             }
             // Before any owner gets its memory back.
             state.endpoint.abandon();

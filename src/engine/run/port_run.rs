@@ -240,7 +240,7 @@ impl PortRun {
                 if from.len > longest {
                     break;
                 }
-                let call = if self.differing.is_some() { Tag::not(call) } else { call };
+                let call = if self.differing.is_some() { Tag::other_call(call) } else { call };
                 let tag = Tag { context, operation, message: message | late, call };
                 let region = memories.wire(from);
                 // SAFETY: `start`'s caller keeps the memory valid until the run has finished, which includes this

@@ -18,7 +18,7 @@ use super::domains::{self, Domains};
 use super::info::DeviceInfo;
 use super::launcher::meeting_error;
 use crate::comm::state::small::{SmallCollectives, SmallCollectivesPool};
-use crate::endpoint::{Endpoint, lost};
+use crate::endpoint::{Endpoint, exchange_error};
 use hopbine_meet::host;
 
 use crate::endpoint::shm::{ShmConfig, connect};
@@ -53,7 +53,7 @@ impl Shm {
             return Ok(domains::said_groups(exchange.size(), each));
         }
         let own = Domains::of_cores(&available_cores()).encode();
-        let all = exchange.allgather(&own).map_err(|error| lost(&error))?;
+        let all = exchange.allgather(&own).map_err(|error| exchange_error(&error))?;
         let decode = |(rank, bytes)| {
             Domains::decode(bytes).ok_or_else(|| {
                 let reason = format!("rank {rank} does not say which cores it has");

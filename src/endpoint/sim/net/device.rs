@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 
 use utofu_emu::Job;
 
-use crate::endpoint::sim::habits::DeviceHabits;
+use crate::endpoint::sim::params::DeviceParams;
 use crate::memory::EventLog;
 
 /// The emulated device of all ranks.
 #[derive(Clone)]
 pub(in crate::endpoint::sim) struct Device {
     pub(in crate::endpoint::sim) job: Arc<Job>,
-    pub(in crate::endpoint::sim) habits: DeviceHabits,
+    pub(in crate::endpoint::sim) params: DeviceParams,
     /// By rank: where its registration cache hears of memory that goes, if it does.
     pub(in crate::endpoint::sim) listeners: Arc<[OnceLock<Listener>]>,
 }

@@ -25,16 +25,16 @@ mod packet;
 mod rank;
 mod ranks;
 
-use super::habits::Habits;
 use super::heap::Heap;
 use super::memory::Forbidden;
+use super::params::WireParams;
 use super::trace::{Trace, TraceStep};
 pub(super) use device::Device;
 #[cfg(feature = "emu")]
 pub(super) use device::Listener;
-use packet::Due;
 pub use packet::Fate;
-pub(super) use packet::{Body, Packet, Put, What};
+use packet::Scheduled;
+pub(super) use packet::{Action, Body, Packet, Put};
 use rank::OneRank;
 pub(super) use rank::{Life, PortState};
 
@@ -48,10 +48,10 @@ pub(crate) struct Config {
     pub(crate) size: (u32, usize),
     /// Decides all that the wire leaves open.
     pub(crate) seed: u64,
-    /// A wire without moods, on which many ranks are simulated quickly.
+    /// A wire with fixed parameters, on which many ranks are simulated quickly.
     pub(crate) is_calm: bool,
-    /// Keeps the whole story; see [`Wire::entries`](super::Wire::entries).
-    pub(crate) is_told: bool,
+    /// Keeps all entries of the trace; see [`SimWire::entries`](super::SimWire::entries).
+    pub(crate) keeps_entries: bool,
     /// Ranks that have not ended after so long hang.
     pub(crate) limit: Duration,
 }
@@ -72,7 +72,7 @@ impl Net {
 
 /// A message that stays in its sender's memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lent {
+pub(super) struct RendezvousSend {
     /// The sender's rank and port.
     pub(super) of: (Rank, PortId),
     pub(super) slot: Slot,
@@ -84,20 +84,20 @@ pub(super) struct Lent {
 pub(super) struct Core {
     now: u64,
     pub(super) rng: Xoshiro256PlusPlus,
-    pub(super) habits: Habits,
+    pub(super) params: WireParams,
     #[cfg_attr(not(feature = "emu"), expect(dead_code, reason = "of the emulated device"))]
     pub(super) is_calm: bool,
     /// What carries the messages, if the wire does not do so itself.
     pub(super) device: Option<Device>,
-    queue: BinaryHeap<Reverse<Due>>,
+    queue: BinaryHeap<Reverse<Scheduled>>,
     n_scheduled: u64,
     ranks: Vec<OneRank>,
     ready: Vec<Rank>,
     /// Ranks that have not ended, and are not dead.
     n_living: usize,
     n_open: usize,
-    lent: FxHashMap<u64, Lent>,
-    next_lent: u64,
+    rendezvous_sends: FxHashMap<u64, RendezvousSend>,
+    next_rendezvous: u64,
     pub(super) trace: Trace,
     pub(super) forbidden: Forbidden,
     pub(super) heap: Heap,
@@ -110,13 +110,13 @@ pub(super) struct Core {
 impl Core {
     fn new(setup: &Config) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
-        let drawn = Habits::draw(&mut rng, &mut Xoshiro256PlusPlus::seed_from_u64(!setup.seed));
+        let drawn = WireParams::draw(&mut rng, &mut Xoshiro256PlusPlus::seed_from_u64(!setup.seed));
         let (n_ranks, n_ports) = setup.size;
         let n = n_ranks as usize;
         Core {
             now: 0,
             rng,
-            habits: if setup.is_calm { Habits::calm() } else { drawn },
+            params: if setup.is_calm { WireParams::calm() } else { drawn },
             is_calm: setup.is_calm,
             device: None,
             queue: BinaryHeap::new(),
@@ -125,9 +125,9 @@ impl Core {
             ready: (0..n_ranks).collect(),
             n_living: n,
             n_open: n,
-            lent: FxHashMap::default(),
-            next_lent: 0,
-            trace: Trace::new(setup.is_told),
+            rendezvous_sends: FxHashMap::default(),
+            next_rendezvous: 0,
+            trace: Trace::new(setup.keeps_entries),
             forbidden: Forbidden::default(),
             heap: Heap::new(setup.seed, n),
             violations: Vec::new(),
@@ -177,7 +177,7 @@ impl Core {
 
     /// What something takes on its way.
     fn latency(&mut self) -> u64 {
-        let Habits { latency_ns, is_slow, .. } = self.habits;
+        let WireParams { latency_ns, is_slow, .. } = self.params;
         let usual = latency_ns / 2 + self.rng.random_range(0..=2 * latency_ns);
         match self.chance(is_slow) {
             true => usual * self.rng.random_range(10..=300),
@@ -185,24 +185,24 @@ impl Core {
         }
     }
 
-    fn schedule(&mut self, at: u64, what: What) {
+    fn schedule(&mut self, at: u64, action: Action) {
         self.n_scheduled += 1;
-        self.queue.push(Reverse(Due { at, number: self.n_scheduled, what }));
+        self.queue.push(Reverse(Scheduled { at, number: self.n_scheduled, action }));
     }
 
     /// Has something happen after a random time.
-    pub(super) fn later(&mut self, what: What) {
+    pub(super) fn later(&mut self, action: Action) {
         let at = self.now + self.latency();
-        self.schedule(at, what);
+        self.schedule(at, action);
     }
 
     /// Has something happen after this time.
-    pub(super) fn after(&mut self, ns: u64, what: What) {
-        self.schedule(self.now.saturating_add(ns), what);
+    pub(super) fn after(&mut self, ns: u64, action: Action) {
+        self.schedule(self.now.saturating_add(ns), action);
     }
 
     pub(super) fn send(&mut self, from: Rank, port: PortId, to: Rank, packet: Packet) {
-        self.later(What::Packet { from, to, port, packet });
+        self.later(Action::Packet { from, to, port, packet });
     }
 
     pub(super) fn port(&mut self, rank: Rank, port: PortId) -> &mut PortState {
@@ -223,7 +223,7 @@ impl Core {
     }
 
     /// Does what is due.
-    pub(super) fn happen(&mut self) {
+    pub(super) fn run_due(&mut self) {
         loop {
             let next = self.queue.peek().map(|Reverse(due)| due.at).filter(|&at| at <= self.now);
             // The device comes first.
@@ -231,33 +231,33 @@ impl Core {
                 continue;
             }
             let Some(Reverse(due)) = next.and_then(|_| self.queue.pop()) else { return };
-            self.perform(due.what);
+            self.perform(due.action);
         }
     }
 
-    fn perform(&mut self, what: What) {
-        match what {
-            What::Wake(rank, number) => {
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::Wake(rank, number) => {
                 if self.ranks[rank as usize].pauses == number {
                     self.wake(rank);
                 }
             }
-            What::Packet { from, to, port, packet } => self.deliver(from, to, port, packet),
-            What::Read { from, to, port, send } => self.read(from, to, port, send),
-            What::Put(put) => self.put(put),
-            What::Report { rank, port, event } => self.report(rank, port, event),
-            What::Ask { asker, port, about } => self.asked(asker, port, about),
-            What::Fate(rank, fate) => self.meet(rank, fate),
-            What::Announce(rank, memory) => self.announce(rank, memory),
-            What::Unreachable(rank) => self.unreachable_on_device(rank),
-            What::Continues(rank) => self.go_on(rank),
-            What::GoOn(rank) => self.wake(rank),
+            Action::Packet { from, to, port, packet } => self.deliver(from, to, port, packet),
+            Action::Read { from, to, port, send } => self.read(from, to, port, send),
+            Action::Put(put) => self.put(put),
+            Action::Report { rank, port, event } => self.report(rank, port, event),
+            Action::Ask { asker, port, about } => self.asked(asker, port, about),
+            Action::Fate(rank, fate) => self.apply_fate(rank, fate),
+            Action::Announce(rank, memory) => self.announce(rank, memory),
+            Action::Unreachable(rank) => self.unreachable_on_device(rank),
+            Action::Continues(rank) => self.go_on(rank),
+            Action::GoOn(rank) => self.wake(rank),
         }
     }
 
     fn deliver(&mut self, from: Rank, to: Rank, port: PortId, packet: Packet) {
         if self.life(to) == Life::Dead {
-            let notices = self.habits.notices_dead;
+            let notices = self.params.notices_dead;
             if matches!(packet, Packet::Message { .. }) && self.chance(notices) {
                 self.fail_port(from, port, to);
             }
@@ -287,7 +287,7 @@ impl Core {
     fn asked(&mut self, asker: Rank, port: PortId, about: Rank) {
         let answer = match self.life(about) {
             Life::Dead => {
-                let notices = self.habits.notices_dead;
+                let notices = self.params.notices_dead;
                 if !self.chance(notices) {
                     // Whoever asks gives up some time.
                     return;
@@ -300,24 +300,24 @@ impl Core {
         self.send(about, port, asker, Packet::Answer(answer));
     }
 
-    pub(super) fn lend(&mut self, lent: Lent) -> u64 {
-        self.next_lent += 1;
-        self.lent.insert(self.next_lent, lent);
-        self.next_lent
+    pub(super) fn add_rendezvous(&mut self, send: RendezvousSend) -> u64 {
+        self.next_rendezvous += 1;
+        self.rendezvous_sends.insert(self.next_rendezvous, send);
+        self.next_rendezvous
     }
 
-    pub(super) fn lent(&self, id: u64) -> Option<Lent> {
-        self.lent.get(&id).copied()
+    pub(super) fn rendezvous_send(&self, id: u64) -> Option<RendezvousSend> {
+        self.rendezvous_sends.get(&id).copied()
     }
 
-    pub(super) fn take_back(&mut self, id: u64) -> Option<Lent> {
-        self.lent.remove(&id)
+    pub(super) fn end_rendezvous(&mut self, id: u64) -> Option<RendezvousSend> {
+        self.rendezvous_sends.remove(&id)
     }
 
     /// A port gives up: the device touches nothing of it any more.
     pub(super) fn abandon(&mut self, rank: Rank, port: PortId) {
         if !planted::is(Planted::RevokedRead) {
-            self.lent.retain(|_, lent| lent.of != (rank, port));
+            self.rendezvous_sends.retain(|_, send| send.of != (rank, port));
         }
         let state = self.port(rank, port);
         state.is_abandoned = true;
@@ -327,14 +327,14 @@ impl Core {
 
     /// Whether something of this port is on its way to another rank, and to which.
     pub(super) fn unfenced(&self, rank: Rank, port: PortId) -> Option<Rank> {
-        self.queue.iter().find_map(|Reverse(due)| match &due.what {
-            What::Packet {
+        self.queue.iter().find_map(|Reverse(due)| match &due.action {
+            Action::Packet {
                 from,
                 to,
                 port: of,
                 packet: Packet::Message { .. } | Packet::Piece { .. },
             }
-            | What::Read { from, to, port: of, .. }
+            | Action::Read { from, to, port: of, .. }
                 if (*from, *of) == (rank, port) && self.life(*to) != Life::Dead =>
             {
                 Some(*to)
@@ -348,16 +348,16 @@ impl Core {
         if self.may_leave {
             return;
         }
-        if !self.lent.is_empty() {
-            let n = self.lent.len();
+        if !self.rendezvous_sends.is_empty() {
+            let n = self.rendezvous_sends.len();
             self.violations.push(format!("{n} messages are still lent after the end"));
         }
-        let is_message = |Reverse(due): &&Reverse<Due>| {
+        let is_message = |Reverse(due): &&Reverse<Scheduled>| {
             matches!(
-                due.what,
-                What::Packet { packet: Packet::Message { .. } | Packet::Piece { .. }, .. }
-                    | What::Read { .. }
-                    | What::Put(_)
+                due.action,
+                Action::Packet { packet: Packet::Message { .. } | Packet::Piece { .. }, .. }
+                    | Action::Read { .. }
+                    | Action::Put(_)
             )
         };
         let n = self.queue.iter().filter(is_message).count();

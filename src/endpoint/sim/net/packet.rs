@@ -16,8 +16,8 @@ pub(in crate::endpoint::sim) enum Body {
     Eager(Box<[u8]>),
     /// Kept by the receiver, with the credit that it came for.
     Held(Box<[u8]>),
-    /// In the sender's memory, lent under this number.
-    Lent(u64),
+    /// In the sender's memory: the rendezvous with this number.
+    Rendezvous(u64),
 }
 
 /// What goes from one port to the same port of another rank.
@@ -28,9 +28,9 @@ pub(in crate::endpoint::sim) enum Packet {
         len: u64,
         body: Body,
     },
-    /// Nobody reads what was lent under this number any more.
+    /// The receiver has read the message of the rendezvous with this number.
     Read(u64),
-    /// The receiver asks for what was lent, in pieces for its receive of this number.
+    /// The receiver requests the message of rendezvous `id` in pieces, for its receive `recv`.
     ClearToSend {
         id: u64,
         recv: u32,
@@ -50,7 +50,7 @@ impl Packet {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Packet::Message { body: Body::Eager(_) | Body::Held(_), .. } => "an eager message",
-            Packet::Message { body: Body::Lent(_), .. } => "a lent message",
+            Packet::Message { body: Body::Rendezvous(_), .. } => "a lent message",
             Packet::Read(_) => "back what was lent",
             Packet::ClearToSend { .. } => "a clear to send",
             Packet::Piece { .. } => "a piece",
@@ -64,7 +64,7 @@ impl Packet {
 /// A message that the device writes to where it is awaited.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::endpoint::sim) struct Put {
-    /// Under which number it was lent.
+    /// The number of the rendezvous.
     pub(in crate::endpoint::sim) id: u64,
     pub(in crate::endpoint::sim) to: (Rank, PortId),
     pub(in crate::endpoint::sim) slot: Slot,
@@ -75,7 +75,7 @@ pub(in crate::endpoint::sim) struct Put {
 
 /// What is to happen at a time.
 #[derive(Debug)]
-pub(in crate::endpoint::sim) enum What {
+pub(in crate::endpoint::sim) enum Action {
     /// The rank's pause of this number is over.
     Wake(Rank, u32),
     Packet {
@@ -91,7 +91,7 @@ pub(in crate::endpoint::sim) enum What {
         port: PortId,
         send: SendPost,
     },
-    /// The device writes the next piece of what was lent to where it is awaited.
+    /// The device writes the next piece of a rendezvous message to the region of its receive.
     Put(Put),
     /// An event comes up.
     Report {
@@ -128,27 +128,27 @@ pub enum Fate {
 }
 
 #[derive(Debug)]
-pub(super) struct Due {
+pub(super) struct Scheduled {
     pub(super) at: u64,
     pub(super) number: u64,
-    pub(super) what: What,
+    pub(super) action: Action,
 }
 
-impl PartialEq for Due {
+impl PartialEq for Scheduled {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
     }
 }
 
-impl Eq for Due {}
+impl Eq for Scheduled {}
 
-impl PartialOrd for Due {
+impl PartialOrd for Scheduled {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Due {
+impl Ord for Scheduled {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.number).cmp(&(other.at, other.number))
     }

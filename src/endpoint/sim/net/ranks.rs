@@ -7,7 +7,7 @@ use rand::Rng;
 use super::super::trace::TraceStep;
 use super::Core;
 use super::device::Device;
-use super::packet::{Fate, What};
+use super::packet::{Action, Fate};
 use super::rank::{Life, OneRank, Phase};
 use crate::Rank;
 
@@ -41,7 +41,7 @@ impl Core {
             return;
         }
         one.phase = Phase::Paused;
-        let wake = What::Wake(rank, one.pauses);
+        let wake = Action::Wake(rank, one.pauses);
         self.after(longest, wake);
     }
 
@@ -64,7 +64,7 @@ impl Core {
             if self.n_living == 0 && !self.is_over {
                 self.finish();
             }
-            self.happen();
+            self.run_due();
             if !self.ready.is_empty() {
                 let at = self.rng.random_range(0..self.ready.len());
                 let rank = self.ready.swap_remove(at);
@@ -110,7 +110,7 @@ impl Core {
         }
     }
 
-    pub(super) fn meet(&mut self, rank: Rank, fate: Fate) {
+    pub(super) fn apply_fate(&mut self, rank: Rank, fate: Fate) {
         let one = &mut self.ranks[rank as usize];
         if one.phase == Phase::Ended || one.life != Life::Alive || self.is_over {
             return;
@@ -120,14 +120,14 @@ impl Core {
                 one.life = Life::Dead;
                 self.n_living -= 1;
                 // Its memory is gone with it.
-                self.lent.retain(|_, lent| lent.of.0 != rank);
+                self.rendezvous_sends.retain(|_, send| send.of.0 != rank);
                 self.note(rank, TraceStep::Fate("dies"));
                 self.lose_on_device(rank);
             }
             Fate::Stops(duration) => {
                 one.life = Life::Stopped;
                 self.note(rank, TraceStep::Fate("is stopped"));
-                self.after(duration.as_nanos() as u64, What::Continues(rank));
+                self.after(duration.as_nanos() as u64, Action::Continues(rank));
             }
         }
     }

@@ -16,9 +16,9 @@ const LEAST_BYTES: usize = 4096;
 const CLASSES: usize = 12;
 /// Copies of a class that alternate between both kinds of stores before costs decide.
 const FIRST: u32 = 16;
-/// Afterwards one in `TRIED` copies uses the other kind of stores, and one in `TIMED` is timed.
-const TRIED: u32 = 128;
-const TIMED: u32 = 16;
+/// Afterwards one in `EXPLORE_INTERVAL` copies uses the other kind of stores, and one in `TIMING_INTERVAL` is timed.
+const EXPLORE_INTERVAL: u32 = 128;
+const TIMING_INTERVAL: u32 = 16;
 /// Additional cost of reading a message from memory instead of a near core's cache: per message (ns) and per byte
 /// (ns). Measured with 4 to 64 KiB.
 const READERS_LATENCY: f32 = 400.0;
@@ -26,13 +26,13 @@ const READERS_BYTE: f32 = 0.033;
 
 /// Costs of the copies of one size class.
 #[derive(Debug, Default)]
-struct Class {
+struct SizeClass {
     cached: Cost,
     streamed: Cost,
     n_copies: u32,
 }
 
-impl Class {
+impl SizeClass {
     /// Whether copies of `len` bytes use non-temporal stores.
     fn prefers_stream(&self, len: usize) -> bool {
         let saved = self.cached.per_byte() - self.streamed.per_byte() - READERS_BYTE;
@@ -42,20 +42,20 @@ impl Class {
     /// For the next copy: whether it uses non-temporal stores, and whether it is timed.
     fn next(&mut self, len: usize) -> (bool, bool) {
         let n = self.n_copies;
-        self.n_copies = if n < FIRST + TRIED - 1 { n + 1 } else { FIRST };
+        self.n_copies = if n < FIRST + EXPLORE_INTERVAL - 1 { n + 1 } else { FIRST };
         match n {
             ..FIRST => (n % 2 == 1, true),
             FIRST => (!self.prefers_stream(len), true),
-            _ => (self.prefers_stream(len), n.is_multiple_of(TIMED)),
+            _ => (self.prefers_stream(len), n.is_multiple_of(TIMING_INTERVAL)),
         }
     }
 }
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct Stores([Class; CLASSES]);
+pub(super) struct StorePolicy([SizeClass; CLASSES]);
 
-impl Stores {
+impl StorePolicy {
     /// Copies `len` bytes of a message of `of` bytes. Later stores of this core become visible after these bytes.
     ///
     /// # Safety
@@ -72,7 +72,7 @@ impl Stores {
     }
 
     /// # Safety
-    /// As for [`copy`](Stores::copy); `len` is at least [`LEAST_BYTES`].
+    /// As for [`copy`](StorePolicy::copy); `len` is at least [`LEAST_BYTES`].
     unsafe fn copy_long(&mut self, from: *const u8, into: *mut u8, len: usize, of: usize) {
         let class = ((of.max(len) / LEAST_BYTES).ilog2() as usize).min(CLASSES - 1);
         let class = &mut self.0[class];
@@ -100,7 +100,7 @@ mod tests {
 
     /// Number of non-temporal copies among `n_copies`, if 64 KiB cost the given times.
     fn streamed(len: usize, cached_us: u64, streamed_us: u64, n_copies: usize) -> usize {
-        let mut class = Class::default();
+        let mut class = SizeClass::default();
         let mut next = || {
             let (is_streamed, is_timed) = class.next(len);
             let (cost, us) = match is_streamed {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_way_is_the_cheaper_one_and_the_other_is_tried() {
-        let (both, rest) = (FIRST as usize / 2, 10 * TRIED as usize);
+        let (both, rest) = (FIRST as usize / 2, 10 * EXPLORE_INTERVAL as usize);
         // Distant cores, near cores with a small cache, and near cores.
         assert_eq!(streamed(65536, 28, 2, 2 * both + rest), both + rest - 10);
         assert_eq!(streamed(65536, 7, 2, 2 * both + rest), both + rest - 10);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_host_that_moves_its_cores_is_followed() {
-        let mut class = Class::default();
+        let mut class = SizeClass::default();
         let mut play = |cached_us, n_copies| {
             for _ in 0..n_copies {
                 let (is_streamed, is_timed) = class.next(65536);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn all_lengths_and_places_are_copied_whole() {
         let from: Vec<u8> = (0..3 * LEAST_BYTES).map(|i| (i % 251) as u8).collect();
-        let mut stores = Stores::default();
+        let mut stores = StorePolicy::default();
         for (skipped, at, len) in (0..400).map(|i| (i % 67, i * 7 % 131, LEAST_BYTES - 3 + i * 19))
         {
             let mut into = vec![255; len + 131 + 1];

@@ -4,21 +4,21 @@ use crate::planted::{self, Planted};
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(crate) struct Numbered<T> {
+pub(crate) struct Slab<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Numbered<T> {
+impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Numbered { values: Vec::new(), free: Vec::new() }
+        Slab { values: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T> Numbered<T> {
+impl<T> Slab<T> {
     /// An empty table with room for `n` values.
     pub(crate) fn with_capacity(n: usize) -> Self {
-        Numbered { values: Vec::with_capacity(n), free: Vec::with_capacity(n) }
+        Slab { values: Vec::with_capacity(n), free: Vec::with_capacity(n) }
     }
 
     /// The number that the next value will get.

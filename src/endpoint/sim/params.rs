@@ -1,4 +1,4 @@
-//! What a simulated wire likes to do, drawn from the seed: each seed has habits of its own, so that
+//! Parameters of a simulated wire, drawn from the seed: each seed has its own probabilities and limits, so that
 //! rare ones come together (swarm testing).
 
 #[cfg(feature = "emu")]
@@ -19,33 +19,33 @@ const MOST_PIECES: usize = 16;
 
 /// See the module documentation. Probabilities are of 256.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Habits {
-    /// A post is put off without a reason.
-    pub(super) puts_off: u8,
+pub(super) struct WireParams {
+    /// A post is deferred without a reason.
+    pub(super) defers_posts: u8,
     /// Messages up to this length are eager: copied out of their region before their receive is posted.
     pub(super) eager_bytes: usize,
     /// Of them, those that are copied within the post.
     pub(super) copies_at_once: u8,
     /// A message that is done when its post returns is reported so, and not by an event.
-    pub(super) tells_at_once: u8,
+    pub(super) completes_at_once: u8,
     /// Eager messages that a rank may send another through one port before it gets credits back.
     pub(super) credits: u32,
-    /// An eager message without a credit is lent; or it is put off.
-    pub(super) lends_without_credit: bool,
+    /// An eager message without a credit is sent by rendezvous; otherwise its post is deferred.
+    pub(super) rendezvous_without_credit: bool,
     /// Messages up to this length need no registered memory; `None`: no message does.
     pub(super) keyless_bytes: Option<u64>,
     /// As [`Registry::stage_bytes`](crate::endpoint::Registry::stage_bytes), where messages need registered memory.
     pub(super) stage_bytes: u64,
-    /// A message that may be read anywhere is shown as a view.
-    pub(super) shows: u8,
+    /// A message that may be read anywhere is reported as a view.
+    pub(super) gives_views: u8,
     /// An event or a packet is kept for a later poll.
-    pub(super) keeps: u8,
+    pub(super) delays_events: u8,
     /// Credits are kept for a later poll.
-    pub(super) keeps_credits: u8,
-    /// Weights of the ways in which a lent message moves: read by its receiver, written by the device,
+    pub(super) delays_credits: u8,
+    /// Weights of the ways in which a rendezvous message moves: read by its receiver, written by the device,
     /// sent in pieces by its sender.
-    pub(super) ways: [u8; 3],
-    /// The longest piece of a lent message, unless these would be many.
+    pub(super) rendezvous_weights: [u8; 3],
+    /// The longest piece of a rendezvous message, unless these would be many.
     pub(super) piece_bytes: usize,
     /// What most messages take, in ns.
     pub(super) latency_ns: u64,
@@ -55,23 +55,24 @@ pub(super) struct Habits {
     pub(super) notices_dead: u8,
 }
 
-impl Habits {
-    /// `later` are numbers for habits that have been added since: with those of `rng` all seeds would get other runs.
+impl WireParams {
+    /// `later` are numbers for parameters that have been added since: with those of `rng` all seeds would get other
+    /// runs.
     pub(super) fn draw(rng: &mut impl RngCore, later: &mut impl RngCore) -> Self {
         let often = [0, 8, 64, 192];
-        Habits {
-            puts_off: one(rng, &[0, 0, 8, 64]),
+        WireParams {
+            defers_posts: one(rng, &[0, 0, 8, 64]),
             eager_bytes: one(rng, &[0, 8, 64, 2048, 1 << 20]),
             copies_at_once: one(rng, &[0, 128, 255]),
-            tells_at_once: one(rng, &[0, 128, 255]),
+            completes_at_once: one(rng, &[0, 128, 255]),
             credits: one(rng, &[1, 2, 3, 16, 1 << 20]),
-            lends_without_credit: rng.random(),
+            rendezvous_without_credit: rng.random(),
             keyless_bytes: one(rng, &[None, Some(0), Some(64), Some(2048)]),
             stage_bytes: one(later, &[0, 0, 1024, 1 << 20]),
-            shows: one(rng, &often),
-            keeps: one(rng, &often[..3]),
-            keeps_credits: one(rng, &often),
-            ways: one(rng, &[[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]),
+            gives_views: one(rng, &often),
+            delays_events: one(rng, &often[..3]),
+            delays_credits: one(rng, &often),
+            rendezvous_weights: one(rng, &[[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]),
             piece_bytes: one(rng, &[16, 256, 4096, 1 << 20]),
             latency_ns: one(rng, &[100, 1_000, 10_000, 100_000]),
             is_slow: one(rng, &[0, 1, 8, 32]),
@@ -79,27 +80,27 @@ impl Habits {
         }
     }
 
-    /// The longest piece of a lent message of so many bytes.
+    /// The longest piece of a rendezvous message of so many bytes.
     pub(super) fn piece(&self, len: usize) -> usize {
         self.piece_bytes.max(len / MOST_PIECES)
     }
 
-    /// What messages take in many places at once: habits of a large torus, which is to be simulated
+    /// What messages take in many places at once: parameters of a large torus, which is to be simulated
     /// quickly.
     pub(super) fn calm() -> Self {
-        Habits {
-            puts_off: 0,
+        WireParams {
+            defers_posts: 0,
             eager_bytes: 2048,
             copies_at_once: 255,
-            tells_at_once: 255,
+            completes_at_once: 255,
             credits: 64,
-            lends_without_credit: true,
+            rendezvous_without_credit: true,
             keyless_bytes: None,
             stage_bytes: 0,
-            shows: 128,
-            keeps: 0,
-            keeps_credits: 0,
-            ways: [1, 0, 0],
+            gives_views: 128,
+            delays_events: 0,
+            delays_credits: 0,
+            rendezvous_weights: [1, 0, 0],
             piece_bytes: 1 << 20,
             latency_ns: 1_000,
             is_slow: 1,
@@ -108,22 +109,22 @@ impl Habits {
     }
 }
 
-/// What an emulated device of this seed likes to do, beside its delays.
+/// Parameters of the emulated device of this seed, beside its delays.
 #[cfg(feature = "emu")]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DeviceHabits {
+pub(super) struct DeviceParams {
     /// How often a rank loses its processor, of 256 operations: others run while it holds views, or is in the midst
     /// of a poll's events.
     pub(super) preempts: u8,
     /// Ranks have barrier gates.
     pub(super) has_gates: bool,
-    pub(super) memory: MemoryHabits,
+    pub(super) memory: MemoryParams,
 }
 
 /// What becomes of registrations.
 #[cfg(feature = "emu")]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MemoryHabits {
+pub(super) struct MemoryParams {
     /// How ranks keep them; `None`: there is no cache.
     pub(super) cache: Option<CacheConfig>,
     /// What is unmapped is announced so late at most, in ns.
@@ -139,19 +140,19 @@ pub(super) struct MemoryHabits {
 }
 
 #[cfg(feature = "emu")]
-impl DeviceHabits {
+impl DeviceParams {
     pub(super) fn draw(rng: &mut impl RngCore) -> Self {
-        DeviceHabits {
+        DeviceParams {
             preempts: one(rng, &[0, 0, 8, 64]),
             has_gates: rng.random(),
-            memory: MemoryHabits::draw(rng),
+            memory: MemoryParams::draw(rng),
         }
     }
 
     /// Those of a large torus.
     pub(super) fn calm() -> Self {
         let cache = Some(CacheConfig::default());
-        let memory = MemoryHabits {
+        let memory = MemoryParams {
             cache,
             late_ns: 0,
             n_latest: 64,
@@ -159,12 +160,12 @@ impl DeviceHabits {
             announces_more: 0,
             seed: 0,
         };
-        DeviceHabits { preempts: 0, has_gates: true, memory }
+        DeviceParams { preempts: 0, has_gates: true, memory }
     }
 }
 
 #[cfg(feature = "emu")]
-impl MemoryHabits {
+impl MemoryParams {
     fn draw(rng: &mut impl RngCore) -> Self {
         let rare = [0, 0, 32];
         let keep = one(rng, &[KeepRule::Off, KeepRule::Events, KeepRule::Events]);
@@ -175,7 +176,7 @@ impl MemoryHabits {
             max_regions: NonZeroU32::new(max_regions).expect("not zero"),
             stage_bytes: one(rng, &[0, 1 << 10, 512 << 10]),
         };
-        MemoryHabits {
+        MemoryParams {
             cache: one(rng, &[None, Some(config), Some(config), Some(config)]),
             late_ns: one(rng, &[0, 1_000, 100_000, 10_000_000, 1_000_000_000]),
             n_latest: one(rng, &[1, 4, 1024]),

@@ -9,7 +9,7 @@ use super::{Rank, WireError};
 
 /// An invalid value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Garbled {
+pub struct InvalidField {
     /// The field and its record.
     pub field: &'static str,
     /// The value found.
@@ -18,23 +18,23 @@ pub struct Garbled {
     pub valid: (u64, u64),
 }
 
-impl fmt::Display for Garbled {
+impl fmt::Display for InvalidField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Garbled { field, found, valid: (least, most) } = self;
+        let InvalidField { field, found, valid: (least, most) } = self;
         write!(f, "a garbled message: {field} is {found}, it must be from {least} to {most}")
     }
 }
 
-impl Garbled {
+impl InvalidField {
     /// The error of `call`, which has found the invalid value in a record written by `rank`.
     #[cold]
-    pub(super) fn by(self, rank: Rank, call: &'static str) -> WireError {
+    pub(super) fn wire_error_from(self, rank: Rank, call: &'static str) -> WireError {
         WireError::new(call, format!("rank {rank} sent {self}"))
     }
 
-    /// As [`by`](Garbled::by), for a record that any rank may have written.
+    /// As [`wire_error_from`](InvalidField::wire_error_from), for a record that any rank may have written.
     #[cold]
-    pub(super) fn by_any(self, call: &'static str) -> WireError {
+    pub(super) fn wire_error(self, call: &'static str) -> WireError {
         WireError::new(call, format!("a rank sent {self}"))
     }
 }
@@ -42,24 +42,28 @@ impl Garbled {
 /// `found`, if it is from `least` to `most`.
 ///
 /// # Errors
-/// [`Garbled`] otherwise.
+/// [`InvalidField`] otherwise.
 #[inline]
-pub(super) fn within(
+pub(super) fn check_range(
     field: &'static str,
     found: u64,
     (least, most): (u64, u64),
-) -> Result<u64, Garbled> {
+) -> Result<u64, InvalidField> {
     if (least..=most).contains(&found) {
         return Ok(found);
     }
-    Err(Garbled { field, found, valid: (least, most) })
+    Err(InvalidField { field, found, valid: (least, most) })
 }
 
-/// As [`within`], from 0 to `most`, for a number of bytes or objects in this rank's memory.
+/// As [`check_range`], from 0 to `most`, for a number of bytes or objects in this rank's memory.
 ///
 /// # Errors
-/// [`Garbled`] otherwise.
+/// [`InvalidField`] otherwise.
 #[inline]
-pub(super) fn at_most(field: &'static str, found: u64, most: usize) -> Result<usize, Garbled> {
-    within(field, found, (0, most as u64)).map(|found| found as usize)
+pub(super) fn check_max(
+    field: &'static str,
+    found: u64,
+    most: usize,
+) -> Result<usize, InvalidField> {
+    check_range(field, found, (0, most as u64)).map(|found| found as usize)
 }

@@ -14,29 +14,29 @@ const FIRST_PATIENCE: Duration = Duration::from_millis(10);
 
 /// A long message in flight.
 #[derive(Debug)]
-pub(super) struct Move {
-    pub(super) what: What,
+pub(super) struct LongMessage {
+    pub(super) role: Role,
     /// Pieces that are not complete.
-    pub(super) left: u32,
+    pub(super) pieces_left: u32,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Role {
     /// A send with a header.
-    Sent(Slot),
+    Send(Slot),
     /// A send without a header.
-    Bare(Bare),
+    HeaderlessSend(HeaderlessSend),
     /// A receive of a message whose header has arrived.
-    Received(Slot),
+    Recv(Slot),
     /// A receive of a message without a header.
-    Awaited(Awaited),
+    HeaderlessRecv(HeaderlessRecv),
     /// A receive into this memory of a message that is dropped.
     Dropped(#[expect(dead_code, reason = "held for MPI")] Vec<u8>),
 }
 
 /// A message that is sent without a header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bare {
+pub(super) struct HeaderlessSend {
     pub(super) slot: Slot,
     to: Rank,
     /// The header that announces the message.
@@ -46,9 +46,9 @@ pub(super) struct Bare {
     patience: Duration,
 }
 
-impl Bare {
+impl HeaderlessSend {
     pub(super) fn new(slot: Slot, to: Rank, header: Header) -> Self {
-        Bare { slot, to, header, since: Instant::now(), patience: FIRST_PATIENCE }
+        HeaderlessSend { slot, to, header, since: Instant::now(), patience: FIRST_PATIENCE }
     }
 
     /// The peer to announce the message to and the header, if an announcement is due.
@@ -70,15 +70,15 @@ pub(super) struct Envelope {
 
 /// A receive of a message without a header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Awaited {
+pub(super) struct HeaderlessRecv {
     pub(super) envelope: Envelope,
     pub(super) recv: RecvPost,
 }
 
-impl Awaited {
+impl HeaderlessRecv {
     /// The message arrives in the region of `recv`, never as a view: MPI writes to the region.
     pub(super) fn new(envelope: Envelope, recv: RecvPost) -> Self {
-        Awaited { envelope, recv: RecvPost { arrival: Arrival::InRegion, ..recv } }
+        HeaderlessRecv { envelope, recv: RecvPost { arrival: Arrival::InRegion, ..recv } }
     }
 }
 

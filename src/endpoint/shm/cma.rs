@@ -28,11 +28,12 @@ const PATIENCE: Duration = Duration::from_millis(80);
 
 /// Locks that threads of this process hold while they read memory exposed by another thread of it. Each rank uses one
 /// of them, so that ranks rarely share a cache line.
-static OWN_READS: [CachePadded<RwLock<()>>; 16] = [const { CachePadded::new(RwLock::new(())) }; 16];
+static LOCAL_READ_LOCKS: [CachePadded<RwLock<()>>; 16] =
+    [const { CachePadded::new(RwLock::new(())) }; 16];
 
-/// The reads of one port, and the exposure of its own memory.
+/// Cross-memory attach: the reads of one port, and the exposure of its own memory.
 #[derive(Debug)]
-pub(super) struct Reads {
+pub(super) struct Cma {
     segment: Arc<Segment>,
     layout: ShmLayout,
     port: PortId,
@@ -43,9 +44,9 @@ pub(super) struct Reads {
 const READING: usize = 0;
 const REVOKED: usize = 8;
 
-impl Reads {
+impl Cma {
     pub(super) fn new(segment: Arc<Segment>, layout: ShmLayout, port: PortId, me: usize) -> Self {
-        Reads { segment, layout, port, me }
+        Cma { segment, layout, port, me }
     }
 
     fn word(&self, rank: usize, word: usize) -> &std::sync::atomic::AtomicU64 {
@@ -70,7 +71,7 @@ impl Reads {
     ) -> io::Result<usize> {
         let pid = owner.process().pid;
         if pid == std::process::id() {
-            let lock = &OWN_READS[self.me % OWN_READS.len()];
+            let lock = &LOCAL_READ_LOCKS[self.me % LOCAL_READ_LOCKS.len()];
             let _reading = lock.read().unwrap_or_else(PoisonError::into_inner);
             self.check_exposed(rank)?;
             // SAFETY: the caller's promise; the owner acquires the lock before it revokes access. A thread of this
@@ -105,7 +106,7 @@ impl Reads {
         // SeqCst: see `read`.
         self.word(self.me, REVOKED).store(1, Ordering::SeqCst);
         // A reader that acquires one of the locks afterwards sees the mark.
-        for lock in &OWN_READS {
+        for lock in &LOCAL_READ_LOCKS {
             drop(lock.write().unwrap_or_else(PoisonError::into_inner));
         }
         let start = Instant::now();
@@ -158,7 +159,7 @@ mod tests {
     fn what_was_read_from_a_stranger_is_not_believed() {
         let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let reader = Reads::new(segment, layout, PortId(0), 1);
+        let reader = Cma::new(segment, layout, PortId(0), 1);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
         let from = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
@@ -180,8 +181,8 @@ mod tests {
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
         let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let owner = Reads::new(segment, layout, PortId(0), 0);
-        let reading = OWN_READS[1].read().unwrap();
+        let owner = Cma::new(segment, layout, PortId(0), 0);
+        let reading = LOCAL_READ_LOCKS[1].read().unwrap();
         std::thread::scope(|threads| {
             let revoked = threads.spawn(|| owner.revoke());
             std::thread::sleep(3 * PATIENCE);
@@ -195,7 +196,7 @@ mod tests {
     fn no_mark_in_shared_memory_keeps_an_owner_waiting_for_ever() {
         let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, PortId(0), me));
+        let [owner, reader] = [0, 1].map(|me| Cma::new(segment.clone(), layout, PortId(0), me));
         reader.word(1, READING).store(1, Ordering::Relaxed);
         owner.revoke();
         let me = Watch::new(Process::of(std::process::id()));
