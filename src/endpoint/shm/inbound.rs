@@ -76,8 +76,8 @@ impl ShmEndpoint {
             self.matcher.match_message(peer, tag).map_err(|other| self.differs(other))?
         else {
             let body = match location {
-                // SAFETY: all inline bytes of a line can be read.
                 Location::Line => {
+                    // SAFETY: all inline bytes of a line can be read.
                     Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
                 }
                 Location::Ring => {
