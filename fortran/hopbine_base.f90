@@ -1,4 +1,4 @@
-! What the module hopbine has beside the collectives: start-up, communicators, requests, errors.
+! The part of the module hopbine other than the collectives: start-up, communicators, requests, errors.
 module hopbine_base
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_intptr_t, &
     c_loc, c_null_char, c_null_ptr, c_ptr
@@ -10,13 +10,12 @@ module hopbine_base
   integer, parameter :: hopbine_count = c_int64_t
   integer, parameter :: hopbine_handle = c_int64_t
 
-  ! In place of a send buffer (of the root's receive buffer in a scatter): the input is where the
-  ! result will be.
+  ! Passed as the send buffer (in a scatter: as the root's receive buffer): the input is in the result's buffer.
   integer(c_int), target, save :: HOPBINE_IN_PLACE = 0
 
 contains
 
-  ! The address of a buffer, as C is to see it.
+  ! The address of a buffer, as C expects it.
   function at(buffer) result(address)
     type(*), dimension(..), target, intent(in) :: buffer
     type(c_ptr) :: address
@@ -24,8 +23,8 @@ contains
     if (c_associated(address, c_loc(HOPBINE_IN_PLACE))) address = transfer(-1_c_intptr_t, c_null_ptr)
   end function
 
-  ! The same for a buffer that is used after the call has returned, by procedures that bind(C) has given
-  ! the section as it is: one with gaps, of which only a copy could be used, is no buffer.
+  ! The same for a buffer that is used after the call has returned. The calling procedures are bind(C), so they get
+  ! sections without a copy. A section with gaps could be used only through a copy, so its address is null.
   function kept(buffer) result(address)
     type(*), dimension(..), target, asynchronous, intent(in) :: buffer
     type(c_ptr) :: address
@@ -46,7 +45,7 @@ contains
     end if
   end subroutine
 
-  ! What was wrong with this thread's last call that failed.
+  ! The error message of this thread's last call that failed.
   function hopbine_error_message() result(message)
     character(:), allocatable :: message
     character(kind=c_char), pointer :: text(:)
@@ -120,7 +119,7 @@ contains
     call done(hopbine_comm_size_c(comm, n_ranks), ierror)
   end subroutine
 
-  ! Sizes of the torus and coordinates in it; rooms of 7 are enough.
+  ! Sizes of the torus and this rank's coordinates; arrays of 7 elements are large enough.
   subroutine hopbine_comm_torus(comm, n_dims, sizes, coordinates, ierror)
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out) :: n_dims
@@ -162,7 +161,7 @@ contains
     call done(hopbine_comm_sub_box_c(comm, size(dims, kind=c_int), dims, made), ierror)
   end subroutine
 
-  ! Calls on the new handle use this algorithm of the registry.
+  ! Makes a handle whose calls use this algorithm of the registry.
   subroutine hopbine_comm_with(comm, algorithm, made, ierror)
     integer(hopbine_handle), intent(in) :: comm
     character(*), intent(in) :: algorithm

@@ -1,5 +1,5 @@
-! The C interface of hopbine as it is: constants, and functions that take addresses. Programs use the
-! module hopbine (hopbine.f90), which stands on this one.
+! The C interface of hopbine without changes: constants, and functions that take addresses. Programs use the module
+! hopbine (hopbine.f90), which is based on this module.
 module hopbine_c
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_ptr, c_size_t
   use hopbine_c_calls
@@ -18,7 +18,7 @@ module hopbine_c
   integer(c_int), parameter :: HOPBINE_SUM = 0, HOPBINE_PROD = 1, HOPBINE_MIN = 2, HOPBINE_MAX = 3
   integer(c_int), parameter :: HOPBINE_LAND = 4, HOPBINE_LOR = 5, HOPBINE_LXOR = 6, HOPBINE_BAND = 7
   integer(c_int), parameter :: HOPBINE_BOR = 8, HOPBINE_BXOR = 9, HOPBINE_MINLOC = 10, HOPBINE_MAXLOC = 11
-  ! Codes.
+  ! Return codes.
   integer(c_int), parameter :: HOPBINE_SUCCESS = 0, HOPBINE_ERR_COMM = 1, HOPBINE_ERR_REQUEST = 2
   integer(c_int), parameter :: HOPBINE_ERR_COUNT = 3, HOPBINE_ERR_TYPE = 4, HOPBINE_ERR_OP = 5
   integer(c_int), parameter :: HOPBINE_ERR_ROOT = 6, HOPBINE_ERR_BUFFER = 7, HOPBINE_ERR_ARG = 8
@@ -26,7 +26,7 @@ module hopbine_c
   integer(c_int), parameter :: HOPBINE_ERR_STARTUP = 11, HOPBINE_ERR_TIMEOUT = 12
   integer(c_int), parameter :: HOPBINE_ERR_LOST = 13, HOPBINE_ERR_WIRE = 14
   integer(c_int), parameter :: HOPBINE_ERR_ALGORITHM = 15, HOPBINE_ERR_INTERNAL = 16, HOPBINE_ERR_MISMATCH = 17
-  ! Handles, and the colour of a rank that takes part in no communicator.
+  ! Null handles, and the colour of a rank that joins no communicator.
   integer(c_int64_t), parameter :: HOPBINE_COMM_NULL = 0
   integer(c_int64_t), parameter :: HOPBINE_REQUEST_NULL = 0
   integer(c_int), parameter :: HOPBINE_UNDEFINED = -1

@@ -1,24 +1,24 @@
-/* Calls that are made again: what was found out about one that was served is kept with its communicator,
- * and holds for others like it, blocking or not, whatever their addresses. Threads that use one communicator
- * at the same time are forbidden by MPI. */
+/* Cache of repeated calls. What the analysis of a served call found is kept with its communicator and reused for
+ * further calls that differ only in their addresses, blocking or non-blocking. There is no lock: MPI forbids threads
+ * to call collectives on one communicator at the same time. */
 #include "job.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A call is kept in one of the ways of its set. */
+/* A set-associative cache: a call can be in any way of its set. */
 enum { N_SETS = 8, N_WAYS = 4 };
 
 struct known {
     struct call call;
-    /* What hopbine was told, which knows the bytes of the buffers. */
+    /* Arguments of hopbine's call; they determine the bytes of the buffers. */
     int64_t count;
     int element, op;
     int is_set;
 };
 
-/* Where calls of this kind are kept. */
+/* The set of a call. */
 static struct known *set_of(struct known *all, const struct call *call) {
     const uint64_t kind = (uint64_t)call->collective << 32 | (uint32_t)call->root;
     return &all[N_WAYS * (((uint64_t)call->recv_count + kind * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 61)];
@@ -28,7 +28,7 @@ static int is_in_place(const struct call *call) {
     return (call->send == MPI_IN_PLACE) + 2 * (call->recv == MPI_IN_PLACE);
 }
 
-/* Whether only addresses differ, or roots of which this rank is none. */
+/* Whether two calls differ only in their addresses, or in the root if this rank is the root of neither. */
 static int is_like(const struct call *call, const struct call *other, const struct state *state) {
     return call->collective == other->collective && call->recv_count == other->recv_count &&
            call->recv_type == other->recv_type && call->op == other->op && call->send_count == other->send_count &&
@@ -46,7 +46,7 @@ int serve_again(const struct call *call, const struct state *state, hopbine_requ
     *code = issue_call(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
                        in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
     if (*code != HOPBINE_ERR_BUFFER) return 1;
-    /* Not both buffers are there, and apart: nothing has been done, and the call needs a closer look. */
+    /* A buffer is null, or the two overlap: nothing has been done, and the call takes the full path. */
     *code = HOPBINE_SUCCESS;
     return 0;
 }
@@ -54,11 +54,11 @@ int serve_again(const struct call *call, const struct state *state, hopbine_requ
 void keep_call(const struct call *call, struct state *state, const struct job *job) {
     const struct rows *const send = &job->send, *const recv = &job->recv;
     if (job->count < 0 || send->copy || recv->copy || job->nowhere) return;
-    /* The program may free its own types, and get others under the same handles. */
+    /* A program may free a derived type, and get another type under the same handle. */
     if ((send->n && !is_predefined(send->type)) || (recv->n && !is_predefined(recv->type))) return;
     if (!state->known) state->known = calloc(N_SETS * N_WAYS, sizeof *state->known);
     if (!state->known) return;
-    /* The same call, or the one kept longest, gives way. */
+    /* Replaces the entry of the same call, else the oldest entry of the set. */
     struct known *const set = set_of(state->known, call);
     int way = 0;
     while (way < N_WAYS - 1 && !(set[way].is_set && is_like(call, &set[way].call, state))) way++;

@@ -1,14 +1,15 @@
-/* Requests that hopbine serves, as those ask for them who have MPI's handles. See requests.h. */
+/* Functions of requests.h that look up hopbine's requests by their MPI handles. */
 #include "receives.h"
 #include "request.h"
 
-/* One that MPI need not know of, when it is done. */
+/* The request of hopbine's with this handle, if it can end without MPI (is_quick()); else null. */
 static struct request *find_quick(MPI_Request native) {
     struct request *const request = native == MPI_REQUEST_NULL ? NULL : find_request(native);
     return request && is_quick(request) ? request : NULL;
 }
 
-/* Whether it is done, and then has ended; MPI's part is kept for the next request. */
+/* Ends a request that is DONE and has not failed; returns whether it did. Its MPI receive is kept for another
+ * request. */
 static int end_quick(struct request *request, MPI_Request *native) {
     if (request->phase != DONE || !end_its_job(request)) return 0;
     *native = MPI_REQUEST_NULL;
@@ -53,7 +54,7 @@ enum asked look_at_requests(int n, const MPI_Request natives[]) {
     return found;
 }
 
-/* Where its errors are raised: its communicator may have been freed. */
+/* The communicator on which errors of a request are raised: MPI_COMM_WORLD if its own has been freed. */
 static MPI_Comm comm_of(const struct request *request) {
     return request->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : request->comm;
 }

@@ -1,5 +1,5 @@
-/* See background.h. A program that waits for its requests moves them on itself, and this thread only looks, now and then,
- * whether it does; without requests it sleeps. */
+/* See background.h. A program that waits for its requests makes progress on them itself: this thread then only checks
+ * from time to time that it still does. Without requests the thread sleeps. */
 #define _GNU_SOURCE
 #include "background.h"
 
@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <time.h>
 
-/* Nanoseconds between two looks: at first, and at most. */
+/* Nanoseconds between two checks: the shortest and the longest time. */
 enum { FIRST_NAP = 50000, LONGEST_NAP = 1000000 };
-/* Looks without a request under way before it sleeps; and looks in vain before they become rarer. */
+/* Checks without an active request after which the thread sleeps; polls in vain after which checks become rarer. */
 enum { FEW = 100, MANY = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -63,14 +63,15 @@ static void wake(void) {
 
 void look_after(const struct polled *requests) {
     if (__atomic_load_n(&is_there, __ATOMIC_ACQUIRE)) {
-        /* SeqCst: whoever falls asleep says so, and then looks for requests. */
+        /* SEQ_CST: the thread sets `is_asleep` before it looks for requests. So either it sees the caller's request,
+         * or the caller sees `is_asleep`. */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         if (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST)) wake();
         return;
     }
     pthread_mutex_lock(&lock);
     if (!is_there) {
-        /* The program's signals are the program's. */
+        /* The thread blocks all signals, so that the program's own threads handle them. */
         sigset_t every, before;
         sigfillset(&every);
         pthread_sigmask(SIG_SETMASK, &every, &before);

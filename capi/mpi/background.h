@@ -1,17 +1,17 @@
-/* The thread in the background: it moves hopbine's requests on while the program is somewhere else, in
- * MPI_Recv for instance, where MPI demands it, or in its own computing. It calls hopbine only, never MPI. */
+/* The progress thread: it makes progress on hopbine's requests while the program is elsewhere, in MPI_Recv, during
+ * which MPI demands progress, or in its own computation. It calls hopbine's functions only, none of MPI's. */
 #ifndef HOPBINE_BACKGROUND_H
 #define HOPBINE_BACKGROUND_H
 
-/* Requests, as the thread sees them: whether some are under way; how often the program has moved them on; and
- * moves them on, without a call of MPI's: whether any has ended. */
+/* Functions by which the thread sees the requests: whether some are active; how often the program has made progress
+ * on them; and one that makes progress without calling MPI and returns whether any request has ended. */
 struct polled {
     int (*are_under_way)(void);
     unsigned long (*n_drives)(void);
     int (*poll)(void);
 };
 
-/* A request is under way: the thread is to see to it. The first call starts the thread; all give the same functions. */
+/* Tells the thread that a request is active. The first call starts the thread; all calls pass the same functions. */
 void look_after(const struct polled *requests);
 
 /* Ends the thread. */

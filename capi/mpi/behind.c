@@ -1,4 +1,4 @@
-/* Where MPI's own functions are. See interposed.h. */
+/* Looks up MPI's own functions. See interposed.h. */
 #define _GNU_SOURCE
 #include "interposed.h"
 
@@ -16,7 +16,8 @@ void hopbine_find_by(void *(*find)(const char *name)) { finder = find; }
 static void *find_named(const char *name) {
     if (finder) return finder(name);
     void *const next = dlsym(RTLD_NEXT, name);
-    /* MPI may stand before this library, where only names are looked for that this library does not have. */
+    /* If MPI precedes this library in the search order, RTLD_NEXT finds nothing. That happens only if this library
+     * interposes none of the names that are looked up. */
     return next ? next : dlsym(RTLD_DEFAULT, name);
 }
 

@@ -1,4 +1,5 @@
-/* What every way of serving a call needs: the buffers of MPI's calls, and hopbine's calls for them. */
+/* Functions common to all kinds of calls: packing and unpacking of MPI's buffers, and the dispatch to hopbine's
+ * collectives. */
 #include "job.h"
 
 #include <limits.h>
@@ -9,8 +10,8 @@ int do_overlap(const void *send, int64_t sent, const void *recv, int64_t receive
     return sent > 0 && received > 0 && from < to + (uint64_t)received && to < from + (uint64_t)sent;
 }
 
-/* One element of more bytes than MPI_Pack can count, as a message to this rank itself; on a communicator of its
- * own, since threads may do so at once. */
+/* Packs or unpacks one element of more bytes than MPI_Pack can count, by a message from this rank to itself. The
+ * message has a communicator of its own, since several threads may do this at once. */
 static int copy_huge(char *row, char *loose, MPI_Datatype type, MPI_Count each, int is_back) {
     const int piece = 1 << 30, lengths[2] = {(int)(each / piece), (int)(each % piece)};
     const MPI_Aint places[2] = {0, (MPI_Aint)(each - each % piece)};
@@ -28,7 +29,7 @@ static int copy_huge(char *row, char *loose, MPI_Datatype type, MPI_Count each, 
     return good;
 }
 
-/* In portions that MPI's int can count. */
+/* Packs or unpacks in portions that an int of MPI's can count. */
 static int copy_portions(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
     const MPI_Count most = each < (1 << 30) ? (1 << 30) / each : 1;
     MPI_Aint lower, extent;
@@ -50,7 +51,8 @@ static int copy_portions(char *row, char *loose, MPI_Count count, MPI_Datatype t
 
 int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
     if (loose != MPI_BOTTOM) return copy_portions(row, loose, count, type, each, is_back);
-    /* MPICH packs nothing from there: the same type counts from its first byte of data instead. */
+    /* MPICH packs nothing from MPI_BOTTOM: so an equal type is made whose displacements count from its first byte of
+     * data. */
     MPI_Aint first, length, back;
     MPI_Datatype based;
     PMPI_Type_get_true_extent(type, &first, &length);

@@ -1,4 +1,4 @@
-/* Starting and ending hopbine beside MPI, and hopbine's communicators for MPI's. */
+/* Start and end of hopbine within an MPI program, and hopbine's communicators for MPI's. */
 #include "doors.h"
 
 #include "../../sys/mpi/functions.h"
@@ -24,8 +24,8 @@ unsigned long generation;
 
 /* -- Starting and ending ------------------------------------------------------------------- */
 
-/* While a rank waits in hopbine, its messages in MPI move on: testing any request moves all of
- * them, and this one, which nobody answers, is never done. (MPICH's MPI_Iprobe moves nothing.) */
+/* Makes progress on MPI's messages while a rank waits in hopbine. Testing any request makes progress on all of them,
+ * and `unanswered` is a receive that never completes. (MPICH's MPI_Iprobe makes no progress.) */
 static void progress(void *argument) {
     static int is_busy;
     (void)argument;
@@ -48,7 +48,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* Whether MPI is MPICH, or made from it: the standard's header does not tell. */
+/* Whether MPI is MPICH or a derivative, by its version text: the header of the standard ABI does not tell. */
 static int is_of_mpich(void) {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
@@ -56,7 +56,7 @@ static int is_of_mpich(void) {
     return strstr(text, "MPICH") || strstr(text, "Intel") || strstr(text, "MVAPICH");
 }
 
-/* From now on MPI serves all calls; frees what start() has made beside hopbine. */
+/* Leaves all further calls to MPI, and frees what start() has made besides hopbine. */
 static void stop(void) {
     status = CANNOT;
     PMPI_Cancel(&unanswered);
@@ -66,8 +66,8 @@ static void stop(void) {
     PMPI_Group_free(&world_group);
 }
 
-/* MPI_Finalize begins by freeing what MPI_COMM_SELF carries. A hopbine that the program has started itself (a `value`)
- * is the program's to end. */
+/* Delete callback of an attribute of MPI_COMM_SELF, which MPI_Finalize frees first. If the program has started
+ * hopbine itself (`value` is not null), the program has to end it. */
 static int end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     within++;
@@ -93,7 +93,7 @@ void start(void) {
     PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
-    /* Of ranks that cannot start the first says why. */
+    /* The first rank whose variables are not valid says why. */
     const int unclear = read_wishes(0) ? size : rank;
     PMPI_Allreduce(&unclear, &first, 1, MPI_INT, MPI_MIN, exchange_comm);
     if (first < size) {
@@ -105,17 +105,17 @@ void start(void) {
     int is_started = 0, n_ranks = 0;
     hopbine_initialized(&is_started);
     if (is_started) {
-        /* By the program itself. */
+        /* The program has started hopbine itself. */
         world = hopbine_comm_world();
         good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && n_ranks == size;
     } else {
-        /* With messages over MPI between hosts. */
+        /* hopbine's messages between hosts can go over MPI. */
         const MPI_Comm everybody = MPI_COMM_WORLD;
         good = hopbine_init_mpi(hopbine_mpi_functions(), &everybody, progress, NULL, &world) == HOPBINE_SUCCESS;
     }
-    /* As MPI: what does not fit fails alone, where that can be. */
+    /* As with MPI, a mismatch between ranks fails only the call concerned, where that is possible. */
     if (good && !is_started) good = hopbine_spare() == HOPBINE_SUCCESS;
-    /* Requests are moved on by a thread of their own, which may not call MPI if only others may. */
+    /* The progress thread (background.c) needs MPI_THREAD_MULTIPLE if hopbine's messages go over MPI. */
     int level, mine[2], everybodys[2];
     PMPI_Query_thread(&level);
     mine[0] = good ? size : rank;
@@ -123,7 +123,7 @@ void start(void) {
     PMPI_Allreduce(mine, everybodys, 2, MPI_INT, MPI_MIN, exchange_comm);
     first = everybodys[0];
     if (first == rank) fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
-    /* Waiting for a request must be served, too. */
+    /* Requests are served only if MPI_Wait is interposed, too. */
     if (!library.serve_request) no_requests = "a request, without libhopbine_preload.so";
     if (!everybodys[1]) no_requests = "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
     if (first < size) {
@@ -166,12 +166,12 @@ DOOR_OUT int HB_Init(void) {
 
 /* -- Communicators ------------------------------------------------------------------------- */
 
-/* The number of a new communicator, from its first rank to the others. */
+/* Broadcasts the number of a new communicator from its first rank. */
 static uint64_t agree(uint64_t number, void *comm) {
     return PMPI_Bcast(&number, 1, MPI_UINT64_T, 0, *(MPI_Comm *)comm) == MPI_SUCCESS ? number : 0;
 }
 
-/* Makes hopbine's communicator of the same ranks; all of them are here. */
+/* Makes hopbine's communicator of the ranks of `comm`; all of them call it. */
 static void adopt(MPI_Comm comm, struct state *state) {
     int is_inter, compared;
     PMPI_Comm_test_inter(comm, &is_inter);
@@ -204,7 +204,7 @@ static void adopt(MPI_Comm comm, struct state *state) {
     free(members);
 }
 
-/* `adopts`: if there is none yet. */
+/* The state of `comm`. If it has none yet, makes it if `adopts`, else returns null. */
 static struct state *find_state(MPI_Comm comm, int adopts) {
     static PER_THREAD MPI_Comm last;
     static PER_THREAD struct state *of_last;

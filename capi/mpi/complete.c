@@ -1,10 +1,11 @@
-/* Waiting for requests, testing, starting and freeing them: MPI's functions, with hopbine's requests
- * moved on meanwhile. Without any under way a call goes straight on.
+/* MPI's functions that wait for, test, start and free requests. They make progress on hopbine's requests as well;
+ * with no request of hopbine's active, a call goes straight to MPI.
  *
- * These calls end hopbine's requests themselves, so that MPI need not know of them; it is asked now and then all the
- * same, to move on what is its own.
+ * These functions end hopbine's requests themselves, so that MPI need not learn that they are done. They still call
+ * MPI's test from time to time, to make progress on MPI's own requests.
  *
- * A request that has failed is not done for MPI until somebody asks for it, who is then told. */
+ * MPI learns that a failed request is done only when the program asks for that request; the call then returns the
+ * error. */
 #include "interposed.h"
 #include "requests.h"
 
@@ -13,7 +14,7 @@
 
 static int has_none(const int *number) { return within || !__atomic_load_n(number, __ATOMIC_RELAXED); }
 
-/* Which of the requests at hand have failed. */
+/* The requests of a call that have failed. */
 struct failures {
     int n;
     struct {
@@ -22,8 +23,8 @@ struct failures {
     } *list;
 };
 
-/* Moves requests on, up to `most` times as long as nothing happens, and finds those of these that have
- * failed. */
+/* Makes progress on requests, polling up to `most` times while nothing happens, and returns those of `requests` that
+ * have failed. */
 static struct failures drive(int most, int n, const MPI_Request requests[]) {
     struct failures failures = {0, NULL};
     drive_requests(most, 0);
@@ -38,14 +39,14 @@ static struct failures drive(int most, int n, const MPI_Request requests[]) {
     return failures;
 }
 
-/* What the request at that place has failed with, or MPI_SUCCESS. */
+/* The error of the request at index `at`, or MPI_SUCCESS. */
 static int failure_of(const struct failures *failures, int at, MPI_Comm *comm) {
     for (int f = 0; f < failures->n; f++)
         if (failures->list[f].at == at) return take_failure(failures->list[f].request, comm);
     return MPI_SUCCESS;
 }
 
-/* The end of a call that is about one request: the one at that place, if there is one. */
+/* Ends a call about one request, the one at index `at`; a negative `at` means none. */
 static int end_one(struct failures *failures, int at, int code) {
     MPI_Comm comm = MPI_COMM_WORLD;
     const int error = code == MPI_SUCCESS && at >= 0 ? failure_of(failures, at, &comm) : MPI_SUCCESS;
@@ -55,7 +56,7 @@ static int end_one(struct failures *failures, int at, int code) {
     return error;
 }
 
-/* The end of a call about several: `places` of them, or the first n if null, have their statuses there. */
+/* Ends a call about several requests. statuses[k] is that of the request at places[k], or at k if `places` is null. */
 static int end_several(struct failures *failures, int n, const int *places, MPI_Status *statuses, int code) {
     MPI_Comm comm = MPI_COMM_WORLD;
     int has_failed = 0;
@@ -71,22 +72,22 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
     return MPI_ERR_IN_STATUS;
 }
 
-/* Rounds before the core is given away, if it is this rank's own; and how often hopbine is moved on in each
- * of them while nothing happens. */
+/* Rounds of a wait before it yields the core, if the core is this rank's alone; and polls of hopbine per round while
+ * nothing happens. */
 enum { SPIN_ROUNDS = 75, MOVES_PER_ROUND = 4 };
 
 static int rounds_to_spin(void) {
-    /* Threads may find it out at the same time: they find the same. */
+    /* A benign race: all threads compute the same value. */
     static int rounds = -1;
     if (rounds < 0) rounds = hopbine_own_cores() ? SPIN_ROUNDS : 0;
     return rounds;
 }
 
-/* Rounds of a wait while this rank spins, or tests, in one of which MPI is asked about requests that are not its own. */
+/* A rank that spins, or tests, calls MPI's test once in so many rounds if only requests of hopbine's are pending. */
 enum { ROUNDS_PER_ASK = 4 };
 static int is_mpis_turn(int left) { return left % ROUNDS_PER_ASK == 0; }
 
-/* For a test, in place of what is left of a wait. */
+/* Counts the tests of a thread; a test passes the result as `left`. */
 static int count_tests(void) {
     static PER_THREAD int n;
     return n = (n + 1) % ROUNDS_PER_ASK;
@@ -99,7 +100,7 @@ static int say_nothing(MPI_Status *status) {
     return status == MPI_STATUS_IGNORE ? MPI_SUCCESS : wait(&none, status);
 }
 
-/* PMPI_Test, for a request that is MPI's or hopbine's; and so on. */
+/* PMPI_Test for a request that is MPI's or hopbine's. The functions below do the same for MPI's other tests. */
 static int test_one(MPI_Request *request, int *flag, MPI_Status *status, int left) {
     FIND_AS(test, PMPI_Test);
     const enum asked found = end_request(request);
@@ -109,7 +110,7 @@ static int test_one(MPI_Request *request, int *flag, MPI_Status *status, int lef
     return test(request, flag, status);
 }
 
-/* Ends the first of these that has been found to be done. */
+/* Ends the first of these requests that is known to be done. */
 static int end_first(int n, MPI_Request requests[], int *at) {
     return !has_none(&n_quick) && end_some(n, requests, 1, at).n;
 }
@@ -133,7 +134,7 @@ static int test_some(int n, MPI_Request requests[], int *n_done, int places[], M
     if (!ended.only_ours || (ended.n == 0 && is_mpis_turn(left)))
         code = test(n, requests, &n_more, places + ended.n, has_statuses ? statuses + ended.n : statuses);
     for (int k = 0; has_statuses && code == MPI_ERR_IN_STATUS && k < ended.n; k++) statuses[k].MPI_ERROR = MPI_SUCCESS;
-    /* Of what is left nothing may be under way. */
+    /* n_more is MPI_UNDEFINED if none of the remaining requests is active. */
     *n_done = n_more != MPI_UNDEFINED ? ended.n + n_more : ended.n ? ended.n : MPI_UNDEFINED;
     return code;
 }
@@ -144,7 +145,7 @@ static int test_all(int n, MPI_Request requests[], int *flag, MPI_Status statuse
     *flag = 0;
     if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
     if (found == IS_DONE) end_some(n, requests, n, NULL);
-    /* Nothing may end before all are done, which MPI finds out. */
+    /* No request may end before all are done, and only MPI can tell whether its own are. */
     else if (found == NOT_SERVED) drive_requests(1, 1);
     return test(n, requests, flag, statuses);
 }
@@ -158,15 +159,16 @@ static int test_status(MPI_Request request, int *flag, MPI_Status *status, int l
     return test(request, flag, status);
 }
 
-/* How far MPI_Waitall has come: which one is not done yet, whether one has failed, and where that is to be raised. */
+/* State of an MPI_Waitall: the first request that is not done, whether one has failed, and the communicator on which
+ * to raise that error. */
 struct all {
     int first, has_failed;
     MPI_Comm comm;
 };
 
-/* Ends these one after the other, up to the first that is not done. Not all at once: MPICH 4's MPI_Testall fails on
- * persistent collectives of its own, and a persistent receive of MPICH 5's that MPI_Request_get_status has seen to be
- * done has no status any more. */
+/* Ends requests one by one, up to the first that is not done. MPI_Testall for all at once is no option: that of MPICH
+ * 4 fails on MPICH's own persistent collectives, and in MPICH 5 a persistent receive has lost its status once
+ * MPI_Request_get_status has seen it done. */
 static int end_in_turn(int n, MPI_Request requests[], MPI_Status statuses[], struct all *all, int left) {
     FIND_AS(wait, PMPI_Wait);
     for (; all->first < n; all->first++) {
@@ -183,14 +185,14 @@ static int end_in_turn(int n, MPI_Request requests[], MPI_Status statuses[], str
     return MPI_SUCCESS;
 }
 
-/* MPI has raised what is its own. */
+/* MPI has raised the errors of its own requests already. */
 static int end_all(const struct all *all, int code) {
     if (all->comm != MPI_COMM_NULL) PMPI_Comm_call_errhandler(all->comm, MPI_ERR_IN_STATUS);
     return all->has_failed ? MPI_ERR_IN_STATUS : code;
 }
 
-/* Tests until something is done; `call` is a test of the above, and `direct` what is left to do when hopbine has
- * nothing under way any more. */
+/* Repeats `call`, one of the tests above, until `is_done`. `direct` is the rest of the work once hopbine has no
+ * active request left: a call of MPI's own function. */
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
         struct failures failures = drive(left ? MOVES_PER_ROUND : 1, N, REQUESTS);                 \
@@ -205,7 +207,7 @@ DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     FIND(PMPI_Wait);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(request, status);
-    /* It may have ended when it was started. */
+    /* The request may have been done as soon as it was started. */
     if (end_request(request) == IS_DONE) return say_nothing(status);
     UNTIL(flag, 1, request, test_one(request, &flag, status, left), end_one(&failures, 0, code), next(request, status))
 }

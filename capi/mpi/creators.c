@@ -1,6 +1,6 @@
-/* The calls that make communicators. hopbine makes its own beside, which all ranks have to take part in:
- * here they are together, while a call that gives a request must not wait for others. And the call after which nothing
- * but errors is to be had of one, which MPI gives. */
+/* Calls that make communicators. hopbine makes a communicator of its own for each, which all ranks have to take part
+ * in. In these calls all ranks are present, while a later non-blocking call must not wait for others. Also
+ * MPIX_Comm_revoke, after which calls on the communicator go to MPI, and fail. */
 #include "interposed.h"
 #include "doors.h"
 
@@ -41,7 +41,7 @@ DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_revoke(MPI_Comm comm);
 DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm) {
     static __typeof__(&PMPIX_Comm_revoke) next;
-    /* Programs may ask whether there is one, and find this one. */
+    /* A program may look up whether MPI has this function, and find this one. */
     if (!next) next = (__typeof__(next))find_behind("PMPIX_Comm_revoke");
     if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;
     leave_revoked(comm);

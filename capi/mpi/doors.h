@@ -1,9 +1,9 @@
-/* What the files of this directory know of each other.
+/* Declarations common to the files of this directory.
  *
- * A call comes in through a door: HB_Allreduce (shaped.c), or MPI_Allreduce itself, interposed
- * (preload.c). Both describe it as a `struct call`, and hopbine either serves it or says why not;
- * then MPI gets it. These files are C, compiled by mpicc, since MPI's handles and constants are
- * defined by its header alone; what they use of hopbine is hopbine.h. */
+ * A call enters through a "door": HB_Allreduce (shaped.c), or the interposed MPI_Allreduce (served.c). Both describe
+ * it as a `struct call`. hopbine either serves the call or sets the reason why not, and then MPI gets it. These files
+ * are C, compiled by mpicc, since only MPI's header defines its handles and constants. From hopbine they use
+ * hopbine.h. */
 #ifndef HOPBINE_DOORS_H
 #define HOPBINE_DOORS_H
 
@@ -13,26 +13,26 @@
 #include <mpi.h>
 #include <stdint.h>
 
-/* What is seen outside the library: HB_ and MPI_ calls, and what Fortran calls. */
+/* Exported symbols: HB_ and MPI_ calls, and functions for the Fortran modules. */
 #define DOOR_OUT __attribute__((visibility("default")))
 
-/* These libraries are there from a program's start, or use so little that the loader has room for it:
- * a variable of a thread's is then read without a call. */
+/* A thread-local variable that is read without a function call. The initial-exec model is safe: these libraries are
+ * loaded at a program's start, or their variables fit into the loader's reserve of static TLS. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
 static inline int is_reduction(enum collective c) { return c <= REDUCE_SCATTER_BLOCK || c >= REDUCE_SCATTER; }
 
-/* When a call returns. */
+/* The three forms of each collective. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
-/* The lists of the vector forms: of MPI_Count and MPI_Aint if they are wide, else of int. Types for alltoallw. */
+/* Lists of the vector forms: MPI_Count and MPI_Aint if `is_wide`, else int. Lists of types are alltoallw's. */
 struct lists {
     const void *send_counts, *send_displs, *recv_counts, *recv_displs;
     const MPI_Datatype *send_types, *recv_types;
     int is_wide;
 };
 
-/* A call of MPI's. What a collective does not have is zero. */
+/* A call of MPI's. Members that a collective does not use are zero. */
 struct call {
     enum collective collective;
     enum form form;
@@ -42,84 +42,86 @@ struct call {
     void *recv;
     MPI_Count recv_count;
     MPI_Datatype recv_type;
-    /* For the vector forms. */
+    /* Null but for the vector forms. */
     const struct lists *lists;
     MPI_Op op;
     int root;
     MPI_Comm comm;
-    /* Where the request goes, unless the call is blocking. */
+    /* Receives the request, unless the call is blocking. */
     MPI_Request *request;
-    /* Set by serve(), for passed(): why hopbine does not serve it, and when it began. */
+    /* Set by serve() for passed(): why hopbine does not serve the call, and when the call began. */
     const char *reason;
     double began;
 };
 
-/* Serves a call and sets *code, or returns 0: MPI is to be called then, and passed() after it. */
+/* Serves a call and sets *code, or returns 0: then MPI has to be called, and passed() after it. */
 int serve(struct call *call, int *code);
 
-/* Notes that MPI has served a call; returns `code`. */
+/* Adds a call that MPI has served to the report; returns `code`. */
 int passed(const struct call *call, int code);
 
-/* Starts hopbine on all ranks of MPI_COMM_WORLD, if that has not been tried: collective. */
+/* Starts hopbine on all ranks of MPI_COMM_WORLD, unless that has been tried. Collective. */
 void start(void);
 
-/* The same for an HB_ call, if all ranks of MPI_COMM_WORLD make it and it may wait for them. */
+/* The same from within an HB_ call, if all ranks of MPI_COMM_WORLD make that call and it may block. */
 void start_with(MPI_Comm comm, enum form form);
 
-/* Where MPI's functions are, said by libhopbine_preload.so before its first call here (variants.h). */
+/* Sets the function that looks up MPI's functions. libhopbine_preload.so calls it first (preload.c). */
 DOOR_OUT void hopbine_find_by(void *(*find)(const char *name));
 
-/* Makes a call that hopbine does not serve and for which MPI has no function `name`: with counts of int if only the
- * form with larger ones is missing. */
+/* Makes a call that hopbine does not serve and for which MPI has no function `name`: with int counts if only MPI's
+ * large-count form is missing; else the call fails. */
 int make_without(const struct call *call, const char *name, MPI_Info info);
 
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
 
-/* Why no call that gives a request is served, on any rank; null if some are. */
+/* Why no non-blocking or persistent call is served, on any rank; null if they are. */
 extern const char *no_requests;
 
-/* Nonzero within hopbine: whatever comes in then is its own and goes to MPI. Not while MPI serves a call or makes
- * a communicator: an error handler that it calls need not come back. */
+/* Nonzero while hopbine runs: MPI calls are then hopbine's own and go to MPI. Zero while MPI serves a call or makes a
+ * communicator, since an error handler that MPI calls may not return. */
 extern PER_THREAD int within;
 
-/* Calls of MPI's move on all that is its own; those that hopbine serves do not. Some tests of MPI's look before they
- * move on: after a call that hopbine has served they would not see what has come meanwhile, though after MPI's own they
- * would have, as programs rely on that look once after a barrier. So a test that finds nothing looks again (LOOK), until
- * so many times have been in vain. */
+/* Tests of MPI's still to be repeated. Every call of MPI's makes progress on all MPI messages; a call that hopbine
+ * serves does not. Some tests of MPI's look before they make progress: right after a call that hopbine has served
+ * they would miss what has arrived during it, while after MPI's own barrier they would see it, which programs rely
+ * on. So a test that finds nothing is repeated (LOOK), until that many tests since the last served call have been in
+ * vain. */
 extern int looks_due;
 enum { LOOKS_AFTER_A_CALL = 4 };
 
-/* hopbine may have served a call. */
+/* Called after a call that hopbine may have served. */
 static inline void note_call(void) { __atomic_store_n(&looks_due, LOOKS_AFTER_A_CALL, __ATOMIC_RELAXED); }
 
-/* What is kept with a communicator. */
+/* hopbine's state of an MPI communicator, an attribute of it. */
 struct state {
     hopbine_comm_t comm;
     int size, rank;
-    /* Why MPI serves it; null if hopbine does. */
+    /* Why MPI serves all calls on it; null if hopbine does. */
     const char *reason;
-    /* Calls that were served (again.c); null before the first. */
+    /* The cache of served calls (again.c); null before the first. */
     struct known *known;
 };
 
-/* What is kept with `comm`; null if it is none. The first time all of its ranks take part. */
+/* The state of `comm`, or null if `comm` is not valid. The first call on a communicator is collective. */
 struct state *state_of(MPI_Comm comm);
 
-/* The same, if it is kept already: the same on all ranks, if they have made the same calls on it. */
+/* The state of `comm` if it exists already, else null. All ranks get the same answer if they have made the same calls
+ * on it. */
 struct state *known_state_of(MPI_Comm comm);
 
-/* Changes whenever a communicator is freed: what threads remember of the last one is then old. */
+/* Changes whenever a communicator is freed, which invalidates what threads have cached of their last communicator. */
 extern unsigned long generation;
 
-/* The communicator of this thread's last call of which nothing is served, and the generation, plus 1, at that time. */
+/* The last communicator of this thread on which hopbine serves nothing, and `generation` + 1 at that time. */
 struct of_mpi {
     MPI_Comm comm;
     unsigned long at;
 };
 extern PER_THREAD struct of_mpi of_mpi;
 
-/* By collective, a bit for each form of which nothing is served, on any communicator. */
+/* By collective: a bit for each form that hopbine serves on no communicator. */
 extern unsigned char left_to_mpi[N_COLLECTIVES];
 
 static inline int is_of_mpi(enum collective collective, enum form form, MPI_Comm comm) {
@@ -127,97 +129,98 @@ static inline int is_of_mpi(enum collective collective, enum form form, MPI_Comm
            (of_mpi.comm == comm && of_mpi.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1);
 }
 
-/* Has it kept from now on; all its ranks are here. */
+/* Makes the state of a new communicator. All of its ranks call this. */
 void adopt_early(MPI_Comm comm);
 
-/* It is being revoked: nothing on it is served any more, on this rank. */
+/* Notes that `comm` is being revoked: hopbine serves nothing on it any more, on this rank. */
 void leave_revoked(MPI_Comm comm);
 
-/* Where the two libraries differ: each sets its functions when it is loaded. So the files that both have call none
- * that only one has. */
+/* Functions in which libhopbine_hb.so and libhopbine_mpi.so differ: each library sets its own when it is loaded. So
+ * files that are in both libraries do not refer to functions of only one. */
 struct library {
-    /* At the end of MPI_Init: start(), or in the way of libhopbine_hb.so. */
+    /* Called at the end of MPI_Init: start(), or the start_at_init() of libhopbine_hb.so. */
     void (*start_at_init)(void);
-    /* Starts, or prepares, a call that gives a request, as serve_job() does, and sets *call->request. Null where no
-     * requests are served, and so are the others. */
+    /* Starts a non-blocking call or prepares a persistent one, as serve_job() does, and sets *call->request. This
+     * member and those below are null in the library that serves no requests. */
     int (*serve_request)(struct call *call, struct state *state, int *code, int *error);
-    /* The communicator is freed; its requests go on. */
+    /* Called when a communicator is freed; its requests continue. */
     void (*forget_comm)(MPI_Comm comm);
-    /* At the end. */
+    /* Called in MPI_Finalize. */
     void (*end_requests)(void);
 };
 extern struct library library;
 
-/* hopbine's communicator of all ranks, once it is started. */
+/* hopbine's communicator of all ranks, once hopbine has started. */
 extern hopbine_comm_t world;
 
-/* This rank alone, for messages of the library's. */
+/* A duplicate of MPI_COMM_SELF, for messages and packing of this library's. */
 extern MPI_Comm own_comm;
 
-/* Serves a call within `job` but for its end. As the functions of job.h. */
+/* Serves a call, except for what end_job() does. Arguments as in job.h. */
 struct job;
 int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 
-/* Says on stderr what has failed, unless another rank says so; MPI's error class for hopbine's code. */
+/* Prints a failure to stderr, unless another rank prints it; returns MPI's error class for hopbine's code. */
 int say_failure(int code, const char *message, int is_said_elsewhere);
 
-/* The counts of a reduce-scatter, which is to be freed; null if *error says what is wrong. */
+/* The counts of a reduce-scatter, which the caller frees; null if *error is set. */
 int64_t *counts_of(const struct call *call, int size, int *error);
 
-/* A copy of a list that MPI reads until a request is done, or freed: nobody tells this library when that is. So a list
- * stays to the end, but each only once, whatever number of calls has it. Null if there is no memory. */
+/* Returns a copy of a list that MPI reads until a request is done or freed. This library cannot see when that is, so
+ * a copy stays until the program ends, and equal lists share one copy. Null if memory is missing. */
 const void *keep_list(const void *list, size_t bytes);
 
-/* Copies `count` elements of a type with holes, of `each` bytes of data, into a row, or back. */
+/* Packs `count` elements of a type with holes, of `each` bytes of data, into a row of bytes; or unpacks them
+ * (`is_back`). */
 int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
 
-/* What a call sends lies where it receives, too. MPI forbids that, but not every MPI refuses it, and
- * programs rely on what then happens: they get what they would get if it did not. MPICH refuses the
- * same address: then such a call is MPI's. */
+/* Whether a call's send and receive buffers overlap. MPI forbids overlap, but not every MPI detects it, and programs
+ * rely on a result as if the buffers were apart. MPICH refuses equal addresses (`refuses_aliases`); such a call then
+ * goes to MPI. */
 int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
 extern int refuses_aliases;
 
-/* What hopbine has to know of a type. */
+/* Properties of an MPI type. */
 struct type {
-    /* Bytes of data of one, and whether they lie in memory as they are sent. */
+    /* Bytes of data of one element, and whether elements lie in memory exactly as they are sent. */
     MPI_Count bytes;
     int contiguous;
 };
 
-/* Whether a type is MPI's own, which is never freed. */
+/* Whether a type is predefined, and so never freed. */
 int is_predefined(MPI_Datatype datatype);
 
-/* Fills in `type`; 0 if it is no type that can be communicated. */
+/* Fills in `type`; returns 0 if the datatype is not valid for communication. */
 int look_at_type(MPI_Datatype datatype, struct type *type);
 
-/* Who combines what. */
+/* How a reduction is computed. */
 enum kernel {
-    /* hopbine, by operator *op and elements of type *element. */
+    /* By hopbine, with its operator *number on elements *element. */
     OURS,
-    /* MPI_Reduce_local, from the first rank's data to the last one's: a program's own operator, or
-     * one of MPI's on elements that hopbine does not know. */
+    /* By MPI_Reduce_local, in the order of ranks: user-defined operators, and MPI's operators on elements that
+     * hopbine has no kernel for. */
     IN_ORDER,
-    /* MPI serves it: not defined, or not known to be. */
+    /* MPI serves the call: the combination is not defined, or not known to be. */
     NOBODY,
 };
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
 
-/* At the start: lists the types that kernel_of() knows; reads what is_wanted() and are_requests_wanted()
- * tell, which is 0 if a variable has a wrong value, as it says then if `is_told`. */
+/* Called at the start. list_types() fills the table that kernel_of() uses. read_wishes() reads the variables behind
+ * is_wanted() and are_requests_wanted(); it returns 0 if one is not valid, and prints that if `is_told`. */
 void list_types(void);
 int read_wishes(int is_told);
 
-/* What HOPBINE_START says: whether hopbine starts at the end of MPI_Init, or at the first call that wants it. */
+/* The value of HOPBINE_START: hopbine starts at the end of MPI_Init, or with the first call that needs it. */
 enum start_time { AT_INIT, AT_CALL, AT_UNKNOWN };
 enum start_time start_wanted(void);
 
-/* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
+/* Whether HOPBINE_ONLY and HOPBINE_EXCEPT allow a collective. */
 int is_wanted(enum collective collective);
 
-/* Whether HOPBINE_EXCEPT has "requests": all forms but the blocking ones are MPI's then. */
+/* Whether non-blocking and persistent calls may be served: not if HOPBINE_EXCEPT has "requests". */
 int are_requests_wanted(void);
 
-/* "MPI_Iallreduce": the name for reports. */
+/* The MPI name of a call for reports, for instance "MPI_Iallreduce". */
 const char *call_name(enum collective collective, enum form form);
 
 #endif

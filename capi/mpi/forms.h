@@ -1,19 +1,19 @@
-/* All forms of MPI's collectives, from their signatures. */
+/* Expands the signatures into all forms of MPI's collectives. */
 #include "signatures.h"
 
 #define UNPAREN(...) __VA_ARGS__
 
-/* A structure that is not initialised whole is cleared first, and by GCC so slowly that a short call
- * takes a tenth longer: so every row has every member. */
+/* Every signature lists every member of struct call: GCC clears a partly initialised structure first, so slowly that
+ * a short call takes a tenth longer. */
 #define NO_TYPE ((MPI_Datatype)0)
 #define NO_OP ((MPI_Op)0)
 #define LISTS(N, ...) &(const struct lists){.is_wide = sizeof(N) > sizeof(int), __VA_ARGS__}
 
-/* All forms of all of them: EVERY_DOOR calls
+/* EVERY_DOOR expands
  *
  *     DOOR(Name, FORM, COLLECTIVE, (parameters), (arguments), members of struct call to `request`)
  *
- * for each, which a file that uses it defines. */
+ * for each form of each collective. The including file defines DOOR. */
 #define BLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                             \
     DOOR(Name, BLOCKING, COLLECTIVE, P, A, UNPAREN M, comm, NULL)
 #define NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                          \
@@ -41,8 +41,8 @@
     DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)                                              \
     BARRIER_DOOR(PERSISTENT_DOOR)
 
-/* Within a door: MPI's own function, `next`, once it has been sought. MPI may lack those of its version 4, whatever its
- * header says. */
+/* Within a door: `next` is MPI's own function, or null once SEEK has not found it. An MPI may lack functions of MPI 4
+ * even if its header declares them. */
 #define NEXT(PARAMETERS)                                                                           \
     static int(*next) PARAMETERS;                                                                  \
     static int is_sought
@@ -52,7 +52,7 @@
         __atomic_store_n(&is_sought, 1, __ATOMIC_RELEASE);                                         \
     }
 
-/* A call of which it is known that hopbine does not serve it goes to MPI at once. */
+/* Passes a call to MPI at once if hopbine is known not to serve it. */
 #define PASS_AT_ONCE(NAME, COLLECTIVE, FORM, PARAMETERS, ARGUMENTS)                                \
     NEXT(PARAMETERS);                                                                              \
     if (is_of_mpi(COLLECTIVE, FORM, comm)) {                                                                         \
@@ -60,7 +60,7 @@
         if (next) return next ARGUMENTS;                                                           \
     }
 
-/* The call goes to MPI. */
+/* Passes the call to MPI. */
 #define PASS(NAME, FORM, PARAMETERS, ARGUMENTS)                                                    \
     SEEK(NAME, PARAMETERS)                                                                         \
     return next ? passed(&call, next ARGUMENTS) : make_without(&call, #NAME, INFO_OF_##FORM)

@@ -1,4 +1,4 @@
-/* What the Fortran module hopbine_mpi calls: HB_ calls with Fortran's handles. */
+/* C side of the Fortran module hopbine_mpi: HB_ calls with Fortran's handles. */
 #include "doors.h"
 
 #include "forms.h"
@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A call of Fortran's (fortran/mpi/hopbine_mpi_call.f90); its members are named as in forms.h. */
+/* A call from Fortran (fortran/mpi/hopbine_mpi_call.f90). Its members have the names of the parameters in
+ * signatures.h. */
 struct fortran_call {
-    /* Counts are of MPI_COUNT_KIND, displacements of MPI_ADDRESS_KIND. */
+    /* Counts are of MPI_COUNT_KIND and displacements of MPI_ADDRESS_KIND, else both are default integers. */
     int is_large;
     int collective;
     int64_t n, m;
@@ -25,7 +26,7 @@ struct fortran_call {
 _Static_assert(sizeof(MPI_Count) == sizeof(int64_t) && sizeof(MPI_Aint) == sizeof(intptr_t),
                "fortran/mpi/kinds.inc has other kinds of counts or displacements than MPI");
 
-/* Addresses that stand for what only Fortran knows: MPI_IN_PLACE, MPI_BOTTOM, and a buffer with gaps. */
+/* Addresses by which the Fortran side passes MPI_IN_PLACE, MPI_BOTTOM, and a buffer with gaps. */
 static const void *const in_place = (void *)-1, *const bottom = (void *)-2, *const gaps = (void *)-3;
 
 static void *at(const void *address) {
@@ -33,15 +34,15 @@ static void *at(const void *address) {
     return address == bottom ? MPI_BOTTOM : (void *)address;
 }
 
-/* MPI's functions only look up, so these are pure, which the compiler sees unless it inlines them: what a
- * call does not have is then not looked up. */
+/* Conversions of handles have no side effects, so they are declared pure; the attribute needs a function that is not
+ * inlined. The compiler then drops the conversions of arguments that a call does not use. */
 #define PURE __attribute__((pure, noinline))
 PURE static MPI_Datatype type_of(fint type) { return type_of_f(type); }
 PURE static MPI_Op op_of(fint op) { return op_of_f(op); }
 PURE static MPI_Info info_of(fint info) { return info_of_f(info); }
 PURE static MPI_Comm comm_of(fint comm) { return comm_of_f(comm); }
 
-/* The parameters of forms.h, of which each call has some, but for the types of an alltoallw. */
+/* Declares all parameters that signatures.h uses, except an alltoallw's types. Each call uses some of them. */
 #define MAYBE __attribute__((unused))
 #define OPEN(call, N, D)                                                                           \
     MAYBE const void *const send = at((call)->send);                                               \
@@ -62,7 +63,7 @@ static void give(int code, fint *ierror) {
 DOOR_OUT void hopbine_hb_init_f(fint *ierror);
 void hopbine_hb_init_f(fint *ierror) { give(HB_Init(), ierror); }
 
-/* How many types an alltoallw has on each side; 0 if `comm_f` is no communicator. */
+/* Number of types on each side of an alltoallw; 0 if `comm_f` is not a communicator. */
 static int n_types_on(fint comm_f) {
     int is_inter = 0, n = 0;
     const MPI_Comm comm = comm_of_f(comm_f);
@@ -73,7 +74,7 @@ static int n_types_on(fint comm_f) {
     return n;
 }
 
-/* A list of types in C's handles, to be freed; null if `comm_f` is no communicator. */
+/* Converts a list of types to C handles. The caller frees it; null if `comm_f` is not a communicator. */
 static MPI_Datatype *types_of(const fint types[], fint comm_f) {
     const int n = n_types_on(comm_f);
     if (n == 0) return NULL;
@@ -82,7 +83,7 @@ static MPI_Datatype *types_of(const fint types[], fint comm_f) {
     return c;
 }
 
-/* One collective of a switch, with counts and displacements of these types. */
+/* One case of a switch over collectives, with counts of type N and displacements of type D. */
 #define CASE_OF(COLLECTIVE, N, D, CODE)                                                            \
     case COLLECTIVE: {                                                                             \
         OPEN(call, N, D);                                                                          \
@@ -112,7 +113,7 @@ void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror) {
     if (has_types) free(types), free(to_types);
 }
 
-/* What is wrong with a call that gives a request. */
+/* The error of a non-blocking or persistent call with a non-contiguous buffer; else MPI_SUCCESS. */
 static int refuse(const struct fortran_call *call) {
     if (call->send != gaps && call->recv != gaps) return MPI_SUCCESS;
     const MPI_Comm comm = comm_of_f(call->comm);
@@ -121,10 +122,12 @@ static int refuse(const struct fortran_call *call) {
     return MPI_ERR_BUFFER;
 }
 
-/* Where C's types are Fortran's integers, as MPICH's are, MPI reads the program's own list, which has to stay. */
+/* Whether C's datatype handles are Fortran integers, as in MPICH. MPI then reads the program's own list, which has to
+ * stay. */
 #define ARE_TYPES_FORTRANS _Generic((MPI_Datatype)0, fint: 1, default: 0)
 
-/* The types of a call that gives a request; what is wrong. Null if there are none, or no communicator. */
+/* Sets *types to the list of types of a non-blocking or persistent call, null if it has none or no communicator.
+ * Returns the error. */
 static int keep_types(const struct fortran_call *call, const fint types_f[], const MPI_Datatype **types) {
     *types = NULL;
     const int n = types_f ? n_types_on(call->comm) : 0;
@@ -138,7 +141,7 @@ static int keep_types(const struct fortran_call *call, const fint types_f[], con
     return MPI_ERR_NO_MEM;
 }
 
-/* A call that gives a request: CASE for counts of default integers, CASE##_LARGE for others. */
+/* A non-blocking or persistent call: CASE expands it for default integer counts, CASE##_LARGE for large counts. */
 #define REQUEST_CALL(NAME, CASE)                                                                   \
     DOOR_OUT void NAME(const struct fortran_call *call, fint *request_f, fint *ierror);    \
     void NAME(const struct fortran_call *call, fint *request_f, fint *ierror) {            \

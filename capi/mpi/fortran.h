@@ -1,5 +1,5 @@
-/* Fortran's integers for MPI's handles. The standard ABI's header knows nothing of Fortran, but numbers, which its
- * Fortran libraries take. */
+/* Conversions between MPI handles and Fortran integers. The standard ABI's header has no Fortran conversions; its
+ * Fortran libraries take the integers of the ..._toint functions. */
 #ifndef HOPBINE_FORTRAN_H
 #define HOPBINE_FORTRAN_H
 

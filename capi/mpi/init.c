@@ -1,4 +1,5 @@
-/* MPI_Init and MPI_Init_thread, in which hopbine starts. Fortran's interfaces call these, too, by one of both names. */
+/* MPI_Init and MPI_Init_thread, which start hopbine. Fortran's interfaces call them, too, by their MPI_ or PMPI_
+ * name. */
 #include "doors.h"
 
 #include "interposed.h"

@@ -1,22 +1,22 @@
-/* Putting functions before MPI's. MPICH's Fortran interfaces call MPI_X and PMPI_X, Open MPI's PMPI_X, as do its own
- * components; so both names are taken and MPI's own is found behind. */
+/* Interposition of MPI's functions. MPICH's Fortran interfaces call MPI_X and PMPI_X; Open MPI's call PMPI_X, as do
+ * its internal components. So this library defines both names and looks up MPI's own function behind them. */
 #ifndef HOPBINE_INTERPOSED_H
 #define HOPBINE_INTERPOSED_H
 
-/* What MPI has under that name; null if it has nothing. */
+/* MPI's own function of that name, or null. */
 void *find_behind(const char *name);
 
-/* The same; ends the program if there is nothing. */
+/* MPI's own function of that name; aborts if there is none. */
 void *behind(const char *name);
 
-/* MPI's own function, kept in `next`, or under another name. */
+/* Declares `next`, or another variable, and sets it to MPI's own function. */
 #define FIND(NAME) FIND_AS(next, NAME)
 #define FIND_AS(own, NAME)                                                                         \
     static __typeof__(&NAME) own;                                                                  \
     if (!own) own = (__typeof__(own))behind(#NAME)
 
-/* `code` of `test`, which looks again if it is due (looks_due) and the program asks, not hopbine; `found` says whether it
- * has found something. */
+/* Sets `code` to the result of `test`, and repeats a test that finds nothing while `looks_due` is positive; not for
+ * hopbine's own calls. `found` is an expression: whether the test has found something. */
 #define LOOK(code, found, test)                                                                    \
     int code = test;                                                                               \
     while (code == MPI_SUCCESS && !(found) && !within && __atomic_load_n(&looks_due, __ATOMIC_RELAXED) > 0) { \

@@ -1,59 +1,60 @@
-/* What hopbine serves of a call: its buffers as rows of bytes, and what becomes of them before and
- * after. A blocking call has its job on the stack; a request's is kept until the request is done, or, if
- * it is persistent, freed. */
+/* A job: a call's buffers as rows of bytes, with what is packed before it and unpacked after it. The job of a
+ * blocking call is on the stack. That of a request is kept until the request is done or, if the request is
+ * persistent, freed. */
 #ifndef HOPBINE_JOB_H
 #define HOPBINE_JOB_H
 
 #include "doors.h"
 
-/* One side of a call: `n` blocks in the caller's buffer, and in bytes as hopbine gets them. */
+/* The send or receive side of a call: `n` blocks in the caller's buffer, and the bytes that hopbine sends or receives
+ * for them. */
 struct rows {
     char *buffer;
     MPI_Datatype type;
-    /* Bytes of data of one element, and from one to the next. */
+    /* Bytes of data of one element, and the distance in bytes between two elements. */
     MPI_Count each;
     MPI_Aint extent;
-    /* A row for all blocks, one after the other, if they must be packed. */
+    /* A buffer of all blocks in sequence, if they must be packed; else null. */
     char *copy;
-    /* In bytes, by block: its data, where it begins for hopbine, and where in the caller's buffer. All
-     * of them are in one piece of memory, which for one block is `only`. */
+    /* In bytes, by block: the length of its data, its offset in the buffer that hopbine gets, and its offset in the
+     * caller's buffer. The three arrays are one allocation, or `only` for a single block. */
     int64_t *bytes, *starts, *places;
     int64_t only[3];
     int n;
-    /* `type` is not the caller's, but made of it. */
+    /* `type` is this library's own, made from the caller's type. */
     int owns_type;
 };
 
-/* Opens one side; what is not opened has no blocks (n = 0). Returns what is wrong, or MPI_SUCCESS. */
+/* Opens one side; a side that is not opened has no blocks (n = 0). Returns an MPI error, or MPI_SUCCESS. */
 int open_block(struct rows *rows, const void *buffer, MPI_Count count, MPI_Datatype type);
 int open_blocks(struct rows *rows, int n, const void *buffer, const void *counts, const void *displs, int is_wide,
                 MPI_Datatype type, int is_received);
 
-/* Has hopbine get a copy of the blocks. */
+/* Allocates a copy of the blocks, which hopbine then gets in place of the caller's buffer. */
 int keep_copy(struct rows *rows);
 
-/* Where hopbine finds the blocks. */
+/* The buffer that hopbine gets. */
 void *data_of(const struct rows *rows);
 
-/* Which blocks of the receive buffer are input, beside the number of one. */
+/* Values of `input`: which blocks of the receive buffer are input. Otherwise `input` is the index of one block. */
 enum { NO_INPUT = -1, ALL_INPUT = -2 };
 
 struct job {
     struct rows send, recv;
     int input;
-    /* What is received is not the caller's. */
+    /* The receive side is input only: its data are not unpacked into the caller's buffer. */
     int is_read_only;
-    /* This rank expects other lengths than it gives: its data go where nobody looks. */
+    /* A scratch buffer, if this rank's block for itself differs in length between its send and receive sides. */
     void *nowhere;
-    /* What hopbine gives for it, unless the call is blocking. */
+    /* hopbine's request, unless the call is blocking. */
     hopbine_request_t request;
-    /* What perform() has said to hopbine; before that the count is negative. */
+    /* Arguments of perform() to hopbine; the count is negative before that call. */
     int64_t count;
     int element, op;
 };
 
-/* A side that is not open. Its other members are read only once it is, and setting them all would take
- * longer than a short call should. */
+/* Marks a side as not open. Its other members are read only after it is opened; setting them all would cost a short
+ * call noticeable time. */
 static inline void clear_side(struct rows *rows) {
     rows->buffer = rows->copy = NULL;
     rows->bytes = rows->starts = NULL;
@@ -70,50 +71,50 @@ static inline void clear_job(struct job *job) {
     job->count = -1;
 }
 
-/* Copies input to where hopbine reads it, before each start; and results to where the caller expects
- * them, after it. Both return one of hopbine's codes. */
+/* begin_job() packs the input, before each start; end_job() unpacks the results after it. Both return a code of
+ * hopbine's. */
 int begin_job(struct job *job);
 int end_job(struct job *job);
 
-/* begin_job(), unless the call is persistent: then every start does. */
+/* begin_job(), unless the call is persistent: its starts call begin_job(). */
 int begin_call(const struct call *call, struct job *job);
 
-/* Keeps the types of what must be packed: the caller may free its own as soon as a request has started. */
+/* Makes own types for sides that must be packed: the caller may free its types as soon as a request has started. */
 int keep_types(struct job *job);
 
-/* Frees what a job has, but not the job itself. */
+/* Frees what a job owns, but not the job itself. */
 void close_job(struct job *job);
 
-/* Each of these serves some collectives: it opens the job, and begins it, unless it is persistent; and
- * sets *code or *error, to hopbine's code or to what is wrong with the arguments. Or it returns 0 and
- * sets the call's reason. */
+/* Each of these serves some collectives. It opens the job, begins it unless the call is persistent, calls hopbine,
+ * and sets *code to hopbine's code or *error to an MPI error in the arguments. Or it returns 0 and sets the call's
+ * reason. */
 int serve_movement(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 int serve_vector(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 int serve_reduction(struct call *call, const struct state *state, struct job *job, int *code, int *error);
-/* By calls of their own, so that they serve blocking ones only; the first leaves all but pairs of MPI's, in an allreduce
- * or reduce, to the second. */
+/* These two make blocking calls of hopbine's, so they serve blocking calls only. serve_pairs() serves allreduce and
+ * reduce with some of MPI's pair types, and returns 0 for all else; then serve_ordered() serves the call. */
 int serve_pairs(struct call *call, const struct state *state, int *code, int *error);
 int serve_ordered(struct call *call, const struct state *state, int *code, int *error);
 
-/* hopbine's function for a form. */
+/* Calls hopbine's function for a form. */
 #define BY_FORM(form, name, request, ...)                                                          \
     ((form) == BLOCKING      ? hopbine_##name(__VA_ARGS__)                                         \
      : (form) == NONBLOCKING ? hopbine_i##name(__VA_ARGS__, request)                               \
                              : hopbine_##name##_init(__VA_ARGS__, request))
 
-/* Issues hopbine's call for one of MPI's with equal blocks; a form that gives a request sets *request. */
+/* Makes hopbine's call for an MPI call with equal blocks; sets *request unless the form is blocking. */
 int issue_call(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
                int64_t count, int element, int op);
 
-/* The same for a job, which keeps what was said. */
+/* issue_call() for a job, which records the arguments. */
 int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
             int64_t count, int element, int op);
 
-/* Serves a call that is not persistent like one that was kept with its communicator, but for the addresses;
- * 0 if there is none like it. */
+/* Serves a call that is not persistent if an equal one, apart from addresses, is in the communicator's cache; else
+ * returns 0. */
 int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code);
 
-/* Keeps a call that was served by perform(), if it needs nothing else of its job. */
+/* Adds a call that perform() has served to the cache, if the call needed nothing else of its job. */
 void keep_call(const struct call *call, struct state *state, const struct job *job);
 
 #endif

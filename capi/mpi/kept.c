@@ -1,4 +1,4 @@
-/* Lists that are kept. See doors.h. */
+/* Permanent copies of lists. See doors.h. */
 #include "doors.h"
 
 #include <pthread.h>

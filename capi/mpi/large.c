@@ -1,5 +1,5 @@
-/* Calls of MPI 4 over an MPI that does not have them. What hopbine does not serve of those with large counts is made
- * again with counts of int, if they fit; persistent ones fail. */
+/* Calls of MPI 4 over an MPI that lacks them. A large-count call that hopbine does not serve is made again with int
+ * counts, if they fit. A persistent call fails. */
 #include "doors.h"
 
 #include "forms.h"
@@ -19,7 +19,7 @@ static int is_root(const struct call *call, int is_inter) {
     return call->root == rank;
 }
 
-/* How many blocks the lists of a call have. */
+/* Number of blocks in the lists of a call. */
 static int n_blocks(const struct call *call, int is_inter) {
     int n = 0;
     if (is_inter && call->collective != REDUCE_SCATTER) PMPI_Comm_remote_size(call->comm, &n);
@@ -29,7 +29,7 @@ static int n_blocks(const struct call *call, int is_inter) {
 
 static int fits(MPI_Count count) { return INT_MIN <= count && count <= INT_MAX; }
 
-/* What is wrong with the numbers of blocks that this rank has to give. */
+/* MPI_ERR_COUNT if a count that this rank has to give does not fit an int, else MPI_SUCCESS. */
 static int error_of(const struct call *call, int is_root) {
     const enum collective c = call->collective;
     const int sends = call->send != MPI_IN_PLACE && (c != SCATTER || is_root);
@@ -37,10 +37,10 @@ static int error_of(const struct call *call, int is_root) {
     return (!sends || fits(call->send_count)) && (!receives || fits(call->recv_count)) ? MPI_SUCCESS : MPI_ERR_COUNT;
 }
 
-/* The lists of a call: counts and displacements of what is sent, and of what is received. */
+/* Send counts, send displacements, receive counts, receive displacements. */
 enum { N_LISTS = 4 };
 
-/* Copies the lists of n blocks that are there; what is wrong. */
+/* Copies the lists of n blocks that are read to `ints`; returns an MPI error or MPI_SUCCESS. */
 static int narrow(const struct lists *lists, int n, const int is_read[N_LISTS], int *ints) {
     const MPI_Count *const counts[] = {lists->send_counts, lists->recv_counts};
     const MPI_Aint *const displs[] = {lists->send_displs, lists->recv_displs};
@@ -53,9 +53,9 @@ static int narrow(const struct lists *lists, int n, const int is_read[N_LISTS], 
     return MPI_SUCCESS;
 }
 
-/* Makes a call again with these lists of int, in the order of narrow(); null for what it has not. */
+/* Makes a call again with lists of int, in the order of narrow(); a list that the call does not have is null. */
 static int make_again(const struct call *call, const int *const ints[N_LISTS], MPI_Info info) {
-    /* The parameters of forms.h. */
+    /* The parameters that signatures.h uses. */
     const enum collective c = call->collective;
     const int has_one_type = is_reduction(c) || c == BCAST;
     const void *const send = call->send;
@@ -95,14 +95,14 @@ static int make_narrow(const struct call *call, MPI_Info info) {
     const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call, is_inter) : 0;
     int error = error_of(call, root);
     if (error != MPI_SUCCESS || n == 0) return error == MPI_SUCCESS ? make_again(call, given, info) : fail(call, error);
-    /* In place, MPI does not look at the lists of what an alltoall sends. */
+    /* MPI ignores the send lists of an in-place alltoall. */
     const int sends = call->send != MPI_IN_PLACE || call->collective == REDUCE_SCATTER;
     const int is_read[N_LISTS] = {sends && lists->send_counts, sends && lists->send_displs, lists->recv_counts != NULL,
                                   lists->recv_displs != NULL};
     const size_t bytes = N_LISTS * (size_t)n * sizeof(int);
     int *const ints = calloc(1, bytes);
     error = ints ? narrow(lists, n, is_read, ints) : MPI_ERR_NO_MEM;
-    /* MPI reads them until a request is done. */
+    /* MPI reads the lists until a request is done. */
     const int *const kept = error == MPI_SUCCESS && call->form != BLOCKING ? keep_list(ints, bytes) : ints;
     if (!kept) error = MPI_ERR_NO_MEM;
     for (int l = 0; kept && l < N_LISTS; l++) given[l] = is_read[l] ? kept + (size_t)l * n : NULL;

@@ -1,4 +1,5 @@
-/* MPI's tests of what is no request, for which something may have come during a call that hopbine served. */
+/* MPI's tests of things other than requests. Messages may have arrived during a call that hopbine served, so these
+ * tests are repeated (LOOK in interposed.h). */
 #include "interposed.h"
 #include "doors.h"
 

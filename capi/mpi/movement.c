@@ -1,10 +1,10 @@
-/* What only moves data, in equal blocks: as bytes, since ranks may describe the same data by different
- * types. */
+/* Collectives that only move data in equal blocks. Data are moved as bytes, since ranks may describe the same data by
+ * different types. */
 #include "job.h"
 
 #include <stdlib.h>
 
-/* Has hopbine get a copy of what is sent if it lies where data will be received. */
+/* Copies what is sent if it overlaps the receive buffer. Returns a reason if MPI has to serve the call, else null. */
 static const char *keep_apart(struct job *job, const struct call *call, MPI_Count own) {
     struct rows *const send = &job->send, *const recv = &job->recv;
     if (send->n == 0 || recv->n == 0 || send->copy || recv->copy) return NULL;
@@ -40,7 +40,8 @@ int serve_movement(struct call *call, const struct state *state, struct job *job
     if (call->reason) return 0;
     if (from_recv || (c == BCAST && is_root)) job->input = 0;
     job->is_read_only = c == BCAST && is_root;
-    /* Others need this rank's data also where it expects other lengths itself. */
+    /* The other ranks need this rank's data even if its receive side has another length. Its own data then go to a
+     * scratch buffer. */
     if (sent && received && block != there) {
         job->nowhere = malloc((size_t)(block * received));
         if (!job->nowhere) return call->reason = "argument", 0;

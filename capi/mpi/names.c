@@ -1,4 +1,4 @@
-/* The collectives by name: in reports, and in HOPBINE_ONLY and HOPBINE_EXCEPT. */
+/* Names of the collectives: for reports, and in HOPBINE_ONLY and HOPBINE_EXCEPT. */
 #include "doors.h"
 
 #include <stdio.h>
@@ -17,12 +17,12 @@ const char *call_name(enum collective collective, enum form form) {
     return name;
 }
 
-/* Whether a word of so many characters is this name. */
+/* Whether a word of `length` characters is this name, in upper or lower case. */
 static int is_name(const char *word, size_t length, const char *name) {
     return length == strlen(name) && strncasecmp(word, name, length) == 0;
 }
 
-/* Whether a list of names has this one. */
+/* Whether a list of names contains `name`. */
 static int lists(const char *list, const char *name) {
     while (*list) {
         const size_t word = strcspn(list, ", ");
@@ -34,7 +34,7 @@ static int lists(const char *list, const char *name) {
 
 static int wanted[N_COLLECTIVES], requests_wanted;
 
-/* The first word of a list that is no collective and not `also`, and its length; null if there is none. */
+/* The first word of a list that is neither a collective nor `also`, and its length; null if there is none. */
 static const char *unknown_word(const char *list, const char *also, size_t *length) {
     for (; *list; list += *length + (list[*length] != 0)) {
         *length = strcspn(list, ", ");
@@ -45,7 +45,7 @@ static const char *unknown_word(const char *list, const char *also, size_t *leng
     return NULL;
 }
 
-/* Whether a variable has names only; else `is_told` says what is wrong. */
+/* Whether a variable has valid names only; if not, prints an error if `is_told`. */
 static int has_names(const char *variable, const char *value, const char *also, int is_told) {
     size_t length = 0;
     const char *const word = value ? unknown_word(value, also, &length) : NULL;
@@ -62,7 +62,7 @@ enum start_time start_wanted(void) {
     return strcasecmp(when, "call") == 0 ? AT_CALL : AT_UNKNOWN;
 }
 
-/* Whether HOPBINE_START has one of its values; else `is_told` says what is wrong. */
+/* Whether HOPBINE_START has a valid value; if not, prints an error if `is_told`. */
 static int has_start(int is_told) {
     const int is_known = start_wanted() != AT_UNKNOWN;
     if (!is_known && is_told)

@@ -1,16 +1,16 @@
-/* Reductions by MPI_Reduce_local, for operators and types of any kind: programs' own operators, also
- * those that do not commute, MPI_MINLOC and MPI_MAXLOC. hopbine moves the data, and whoever has all
- * ranks' elements combines them in the order of ranks, ((a0 op a1) op a2) and so on.
+/* Reductions by MPI_Reduce_local, for operators and types of any kind: user-defined operators, also non-commutative
+ * ones, MPI_MINLOC and MPI_MAXLOC. hopbine moves the data. A rank that has the elements of all ranks combines them in
+ * the order of ranks: ((a0 op a1) op a2), and so on.
  *
- * Short vectors are gathered where they are wanted. Of a long one each rank gets a block from
- * everybody, combines it, and passes it on: as much data as a sum of that length moves. */
+ * Short vectors are gathered on the ranks that need the result. Of a long vector each rank gets one block from every
+ * rank, combines these, and sends the result on: as much data as a sum of that length moves. */
 #include "job.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of all ranks' vectors up to which they are gathered. */
+/* Bytes of all ranks' vectors together, up to which they are gathered. */
 enum { SHORT = 1 << 14 };
 
 /* How elements lie in memory. */
@@ -20,7 +20,7 @@ struct layout {
     MPI_Aint extent, true_lower, true_extent;
 };
 
-/* Room for elements as their type has them: at `at` begins the first one. */
+/* Memory for elements with their extent; the first element begins at `at`. */
 struct room {
     void *memory;
     char *at;
@@ -44,8 +44,8 @@ static int combine(const struct layout *of, MPI_Op op, char *in, char *inout, MP
     return MPI_SUCCESS;
 }
 
-/* Combines row 0 with row 1, that with row 2, up to row `last`: each then holds what the ranks up to
- * its own make. Rows hold `n` elements without holes. */
+/* Combines row 0 with row 1, the result with row 2, and so on up to row `last`. Each row r then holds the combination
+ * of ranks 0 to r. Rows hold `n` elements without holes. */
 static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int last) {
     const MPI_Count bytes = n * of->is.bytes;
     int code = MPI_SUCCESS;
@@ -68,17 +68,17 @@ static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int
     return good ? code : MPI_ERR_NO_MEM;
 }
 
-/* What is under way on this rank: all lengths in bytes. */
+/* One reduction on this rank; all lengths are in bytes. */
 struct work {
     const struct layout *of;
     const struct state *state;
     MPI_Op op;
     char *input;
-    /* Of every rank's block, and where it begins in the vector; then of rows of this rank's. */
+    /* Length of each rank's block and its offset in the vector; length and offset of each row of this rank's `rows`. */
     int64_t *lengths, *starts, *own, *row_starts;
 };
 
-/* Everybody's vector to everybody, or to the root; `rows` has room for all. */
+/* Gathers all ranks' vectors on all ranks (root < 0) or on the root, and combines them; `rows` has room for all. */
 static int gather_rows(const struct work *work, char *rows, int64_t bytes, int root, int *error) {
     const struct state *state = work->state;
     const int code = root < 0 ? hopbine_allgather(work->input, rows, bytes, HOPBINE_UINT8, state->comm)
@@ -88,7 +88,7 @@ static int gather_rows(const struct work *work, char *rows, int64_t bytes, int r
     return code;
 }
 
-/* This rank's block from everybody, combined. */
+/* Gets this rank's block from every rank and combines them. */
 static int block_rows(const struct work *work, char *rows, int *error) {
     const struct state *state = work->state;
     const int64_t mine = work->lengths[state->rank];
@@ -107,7 +107,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     PMPI_Type_get_extent(of.type, &lower, &of.extent);
     PMPI_Type_get_true_extent(of.type, &of.true_lower, &of.true_extent);
     struct work work = {.of = &of, .state = state, .op = call->op};
-    /* Whose block is how long: as the call says, or the vector cut evenly. */
+    /* Length of each rank's block: as the call says, or an even part of the vector. */
     MPI_Count n = call->recv_count;
     int64_t *counts = NULL;
     if (c == REDUCE_SCATTER) {
@@ -135,7 +135,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     for (int r = 0; r < size; r++) work.own[r] = mine, work.row_starts[r] = r * mine;
     free(counts);
 
-    /* The input as a row without holes, and what everybody sends of it. */
+    /* The input as a row without holes, which this rank then sends. */
     char *const from = call->send == MPI_IN_PLACE ? call->recv : (char *)call->send;
     const int gives_result = c != REDUCE || rank == call->root;
     const int scatters = c == REDUCE_SCATTER || c == REDUCE_SCATTER_BLOCK;
@@ -164,7 +164,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
             *code = hopbine_gatherv(combined, mine, row, work.lengths, work.starts, HOPBINE_UINT8, call->root, state->comm);
             if (gives_result) result = row;
         } else if (is_well) {
-            /* Everybody gets its own prefix of each block; of an exclusive scan, the one before. */
+            /* Each rank gets its own prefix of each block; for an exclusive scan, the prefix of the rank before it. */
             if (c == EXSCAN) memmove(rows + mine, rows, (size_t)((size - 1) * mine));
             *code = hopbine_alltoallv(rows, work.own, work.row_starts, row, work.lengths, work.starts, HOPBINE_UINT8,
                                       state->comm);

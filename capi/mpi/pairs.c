@@ -1,4 +1,5 @@
-/* MPI_MINLOC and MPI_MAXLOC of pairs with holes, by hopbine's pairs without: what lies in the holes is the program's. */
+/* MPI_MINLOC and MPI_MAXLOC of pair types with padding, by hopbine's pairs without padding. The padding belongs to
+ * the program and is not written. */
 #include "job.h"
 
 #include <stdlib.h>
@@ -7,7 +8,8 @@ struct double_int { double value; int at; };
 struct long_int { long value; int at; };
 struct short_int { short value; int at; };
 
-/* Two numbers of hopbine's: MPI_DOUBLE_INT has all of its numbers among doubles, the others among these integers. */
+/* A pair of hopbine's. Doubles represent all numbers of an MPI_DOUBLE_INT exactly, 64-bit integers those of the other
+ * types. */
 union pair {
     double reals[2];
     int64_t integers[2];

@@ -3,20 +3,20 @@
 
 #include <stdlib.h>
 
-/* A receive to spare, or the tag of one that has ended. */
+/* A spare receive, with its tag. */
 struct receive {
     MPI_Request native;
     int tag;
 };
 
-/* Receives to spare, and tags that are free, the last one first; tags so far. Each list has room for all tags. */
+/* Stacks of spare receives and of free tags; the number of tags made so far. Each stack has room for all tags. */
 static struct receive *receives;
 static int *tags;
 static int n_receives, n_tags, n_made, room;
-/* What is more is given back to MPI. */
+/* Most spare receives; further ones are ended. */
 enum { MOST_RECEIVES = 1024 };
 
-/* A tag that no receive has; 0 if there is none. */
+/* A tag that no receive uses; 0 if there is none. */
 static int find_tag(void) {
     int *most, found;
     if (n_tags > 0) return tags[--n_tags];

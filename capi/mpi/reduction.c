@@ -34,7 +34,7 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
         served = serve_pairs(call, state, code, error) || serve_ordered(call, state, code, error);
     } else {
         served = 1;
-        /* hopbine gets a copy of what lies where the result will be. */
+        /* If the send buffer overlaps the result, hopbine gets a copy of it. */
         if (!in_place && is_root && do_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
             *error = open_block(&job->send, call->send, sent, call->recv_type);
             if (*error == MPI_SUCCESS) *error = keep_copy(&job->send);

@@ -1,4 +1,4 @@
-/* What the files of hopbine's requests have in common: one request, and the list of all. See requests.h. */
+/* One request, and the list of all requests: declarations common to the files that implement requests.h. */
 #ifndef HOPBINE_REQUEST_H
 #define HOPBINE_REQUEST_H
 
@@ -10,58 +10,58 @@
 enum phase {
     INACTIVE,
     UNDER_WAY,
-    /* hopbine is done with it; the caller's buffers are yet to be seen to, and MPI to be told. */
+    /* hopbine has completed it. The results are not unpacked yet, and MPI does not know. */
     DONE,
-    /* It has failed: whoever asks for it by its handle will be told. */
+    /* It has failed; the next call that asks for it by its handle returns the error. */
     FAILED,
 };
 
 struct request {
     struct job job;
     MPI_Comm comm;
-    /* MPI's part, and the tag of its message: 0 if there is none. */
+    /* MPI's receive, and the tag of its message; 0 if there is none. */
     MPI_Request native;
     int tag;
-    /* In the list of all, and the next one whose handle has the same hash. */
+    /* Index in all_requests, and the next request whose handle has the same hash. */
     int place;
     struct request *beside;
     int is_persistent, is_freed;
-    /* The message has been sent. */
+    /* The receive's message has been sent. */
     int is_known;
     enum phase phase;
-    /* hopbine's, and what it says of it. */
+    /* hopbine's error code, and its message. */
     int code;
     char *message;
-    /* Another rank says so. */
+    /* Another rank prints the error. */
     int is_said_elsewhere;
 };
 
-/* Of all that follows. Held while requests are moved on. */
+/* Guards all variables below, and the requests. Held while a thread makes progress on requests. */
 extern pthread_mutex_t lock_of_requests;
 extern struct request **all_requests;
 extern int n_all_requests;
 
-/* A number that is written under the lock only, and read without it. */
+/* Adds to a number that is written under the lock only, but read without it. */
 static inline void count(int *number, int by) { __atomic_store_n(number, *number + by, __ATOMIC_RELEASE); }
 
-/* The request that MPI's part stands for, if it is one of hopbine's that has not been freed. */
+/* The request of hopbine's with this handle, unless it has been freed; else null. */
 struct request *find_request(MPI_Request native);
 
-/* Whether end_request() ends it once it is done, if all goes well. */
+/* Whether end_request() will end the request, unless an error occurs until then. */
 static inline int is_quick(const struct request *request) {
     return !request->is_persistent && request->code == HOPBINE_SUCCESS;
 }
 
-/* One that is DONE: the caller's buffers are seen to. Returns whether that went well, as all has. */
+/* Unpacks the results of a request that is DONE. Returns 0 if the request has failed, unless it has been freed. */
 int end_its_job(struct request *request);
 
-/* MPI is to know that the request is done. */
+/* Completes MPI's receive, so that MPI knows that the request is done. */
 void tell(struct request *request);
 
-/* Nobody waits for it any more. */
+/* Makes a request inactive after its completion has been delivered; drops it unless it is persistent and not freed. */
 void settle(struct request *request);
 
-/* It is gone. */
+/* Removes a request from the list and frees what it owns. */
 void drop_request(struct request *request);
 
 #endif

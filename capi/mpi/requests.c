@@ -1,4 +1,4 @@
-/* Requests that hopbine serves: from their start to their end. See requests.h. */
+/* Life of the requests that hopbine serves, from their start to their end. See requests.h. */
 #include "request.h"
 
 #include "background.h"
@@ -13,27 +13,27 @@ pthread_mutex_t lock_of_requests = PTHREAD_MUTEX_INITIALIZER;
 struct request **all_requests;
 int n_all_requests;
 static int room;
-/* No place before this one is free. */
+/* All places before this one are taken. */
 static int first_free;
-/* By the hash of the handle. */
+/* Requests by the hash of their handle. */
 static struct request *by_handle[1024];
-/* Memory of requests that are gone, for others: mostly many are made, one after the other. */
+/* Memory of dropped requests, for new ones: programs mostly make many, one after the other. */
 static struct request *spare[64];
 static int n_spare;
 static unsigned long drives;
-/* hopbine_progress() at the last poll, and for how many polls that has stayed; and whether a request has been
+/* The value of hopbine_progress() at the last poll; number of polls without a change; whether a request has been
  * started since. */
 static uint64_t looked_at;
 static unsigned n_quiet;
 static int is_any_new;
-/* How many are to be looked at, since something has happened, and which is the next. */
+/* Number of requests still to be checked after an event, and index of the next one. */
 static int n_to_look, next;
-/* Those whose phase is DONE. */
+/* Number of requests whose phase is DONE. */
 static int n_done;
 
 /* -- One request ----------------------------------------------------------------------------- */
 
-/* Finds a place for a request; 0 if there is none. */
+/* Adds a request to all_requests; 0 if memory is missing. */
 static int find_place(struct request *request) {
     int at = first_free;
     while (at < n_all_requests && all_requests[at]) at++;
@@ -93,7 +93,7 @@ void settle(struct request *request) {
     if (!request->is_persistent || request->is_freed) drop_request(request);
 }
 
-/* hopbine is done with it. */
+/* Notes that hopbine has completed a request. */
 static void note_done(struct request *request) {
     request->phase = DONE;
     n_done++;
@@ -113,7 +113,7 @@ int end_its_job(struct request *request) {
     return 0;
 }
 
-/* The request is done, and so is MPI's part, unless there is something to tell. */
+/* Ends a request that is DONE, and completes MPI's receive, unless the request has failed. */
 static void finish(struct request *request) {
     if (!end_its_job(request)) return;
     tell(request);
@@ -130,12 +130,12 @@ static void go(struct request *request) {
 
 /* -- Moving on ------------------------------------------------------------------------------- */
 
-/* Polls without anything new between two looks at requests: whoever tells that a peer is gone counts them. */
+/* Polls without a change between two checks of requests. The detection of lost peers counts these checks. */
 enum { QUIET_POLLS = 8 };
-/* Requests that a poll finds not to be done: to look at thousands takes longer than to move them on. */
+/* Unfinished requests that one poll checks at most: checking thousands takes longer than making progress on them. */
 enum { MOST_LOOKS = 64 };
 
-/* Whether a request is done, or has failed. */
+/* Whether a request is done or has failed. */
 static int look(struct request *request) {
     int is_done = 0;
     const int code = hopbine_look(&request->job.request, &is_done);
@@ -143,7 +143,7 @@ static int look(struct request *request) {
     return is_done || code != HOPBINE_SUCCESS;
 }
 
-/* Moves hopbine on, and looks at requests under way, if any can be done; returns how many of them are. */
+/* Makes progress, and checks active requests if any can be done. Returns how many have become done. */
 static int poll(int most) {
     const int before = n_done;
     uint64_t now = looked_at;
@@ -186,12 +186,12 @@ static int poll_requests(void) {
     return n_found;
 }
 
-/* For the thread in the background. */
+/* For the progress thread. */
 static const struct polled polled = {are_under_way, n_drives, poll_requests};
 
 /* -- Starting -------------------------------------------------------------------------------- */
 
-/* Gives the program a handle. */
+/* Adds a request to the list and gives the program a handle of it. */
 static int keep(struct request *request, const struct call *call) {
     if (!keep_types(&request->job) || !find_place(request)) return MPI_ERR_NO_MEM;
     request->tag = begin_receive(request->is_persistent, &request->native);
@@ -206,8 +206,8 @@ static int keep(struct request *request, const struct call *call) {
     return MPI_SUCCESS;
 }
 
-/* Persistent requests meet in the order in which they were made, whatever the order in which ranks start
- * them: each has a communicator of its own, which lives as long as it does. */
+/* Ranks match persistent requests by the order in which they were made, in whatever order they start them. So each
+ * has a communicator of its own, which lives as long as the request. */
 static int serve_apart(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
     struct state apart = *state;
     if (call->form != PERSISTENT) return serve_job(call, state, job, code, error);
@@ -218,7 +218,7 @@ static int serve_apart(struct call *call, const struct state *state, struct job 
     return served;
 }
 
-/* Not zeroed: most of it is the job's room for what few have. */
+/* Returns a new request. Its memory is not cleared: most of it is space of the job that few calls use. */
 static struct request *new_request(const struct call *call) {
     struct request *const request = n_spare ? spare[--n_spare] : malloc(sizeof *request);
     if (!request) return NULL;
@@ -235,7 +235,7 @@ static struct request *new_request(const struct call *call) {
     return request;
 }
 
-/* What is started by serve_again() waits for nobody, so it may be under the lock. */
+/* serve_again() does not wait for other ranks, so it may run under the lock. */
 static int serve_request(struct call *call, struct state *state, int *code, int *error) {
     const int is_once = call->form == NONBLOCKING;
     pthread_mutex_lock(&lock_of_requests);

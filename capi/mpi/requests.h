@@ -1,9 +1,9 @@
-/* Requests that hopbine serves, as the interposed calls see them (complete.c).
+/* Requests that hopbine serves: the interface to the interposed calls (complete.c).
  *
- * The program holds a request of MPI's own: a receive, persistent or not, of an empty message from this
- * rank to itself, which is sent when hopbine's request is done. So MPI's requests and hopbine's are
- * waited for together, by MPI; and a persistent one keeps its handle. A request that is not persistent ends without MPI,
- * which goes on with the receive for the next request (end_request). */
+ * The program's handle is an MPI request: a receive, persistent or not, of an empty message from this rank to itself,
+ * which is sent when hopbine's request is done. So MPI waits for its own requests and hopbine's together, and a
+ * persistent request keeps its handle. A request that is not persistent can end without MPI; its receive then serves
+ * another request (end_request). */
 #ifndef HOPBINE_REQUESTS_H
 #define HOPBINE_REQUESTS_H
 
@@ -11,43 +11,47 @@
 
 struct request;
 
-/* Requests that MPI does not know to be done, or that have failed and nobody was told; of these those that
- * end_request() ends, and those that have failed; and all that there are, also persistent ones that are not under way. */
+/* n_outstanding: requests that MPI does not know to be done, and failed requests whose error has not been returned.
+ * Of these, n_quick: those that end_request() can end now; n_failed: the failed ones. n_requests: all requests, also
+ * inactive persistent ones. */
 extern int n_outstanding, n_quick, n_failed, n_requests;
 
-/* Moves requests on, unless another thread does, up to `most` times as long as nothing happens. Has MPI know of those
- * that are done: `all`, or those alone that end_request() does not end. */
+/* Makes progress on requests, unless another thread does, polling up to `most` times while nothing happens. Then
+ * completes MPI's receives of requests that are done: of all (`all`), or only of those that end_request() does not
+ * end. */
 void drive_requests(int most, int all);
 
-/* Ends a request of hopbine's that is done, unless it is persistent or has failed, and says what it found: the program's
- * handle is null then. */
+/* Ends a request of hopbine's if it is done, not persistent and has not failed; the program's handle is then null.
+ * Returns what it found. */
 enum asked { NOT_SERVED, NOT_DONE, IS_DONE };
 enum asked end_request(MPI_Request *native);
 
-/* The same for up to `most` of these, whose places it lists, unless `places` is null. `only_ours`: the others are such
- * requests that are not done, at least one, and null ones. */
+/* The same for up to `most` of these requests; `places`, unless null, receives their indices. `only_ours`: at least
+ * one request remains that end_request() will end, and all others that remain are such or null. */
 struct ended {
     int n, only_ours;
 };
 struct ended end_some(int n, MPI_Request natives[], int most, int places[]);
 
-/* NOT_DONE if one of these is of hopbine's that end_request() will end; IS_DONE if it can end all that are not null. */
+/* NOT_DONE if one of these is an unfinished request that end_request() will end; IS_DONE if end_request() can end all
+ * that are not null. */
 enum asked look_at_requests(int n, const MPI_Request natives[]);
 
-/* A request that has failed, of which MPI knows now that it is done; null if this is none. */
+/* The request of this handle if it has failed, else null. MPI now knows that it is done. */
 struct request *failed_request(MPI_Request native);
 
-/* What it failed with, and where that is to be raised. It has failed no longer. */
+/* Returns the error of a failed request, and the communicator on which to raise it. The request no longer counts as
+ * failed. */
 int take_failure(struct request *failed, MPI_Comm *comm);
 
-/* Starts whichever of these are persistent requests of hopbine's: MPI has started its own part. */
+/* Starts those of these requests that are persistent requests of hopbine's. MPI has started its receives already. */
 void start_requests(int n, const MPI_Request natives[]);
 
-/* Before MPI frees its part of a request; 0 if that is forbidden, since it is not persistent, and where that error is
- * to be raised. */
+/* Called before MPI frees its receive of a request. Returns 0 if the request may not be freed, as it is not
+ * persistent, and the communicator on which to raise that error. */
 int free_request(MPI_Request native, MPI_Comm *comm);
 
-/* Whether it is one of hopbine's, and where errors about it are to be raised. */
+/* Whether a request is hopbine's, and the communicator on which to raise errors about it. */
 int is_served(MPI_Request native, MPI_Comm *comm);
 
 #endif

@@ -1,7 +1,7 @@
-/* The blocks of one side of a call, of any size, at any place, of any type, and as hopbine gets them.
+/* The blocks of one side of a call, of any size, at any offset, of any type, as rows of bytes.
  *
- * Ranks may describe the same data by different types, so blocks go as bytes, and what does not lie in
- * memory as it is sent is packed into a row of its own. */
+ * Ranks may describe the same data by different types, so blocks are sent as bytes. Data that do not lie in memory as
+ * they are sent are packed into a buffer. */
 #include "job.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static int by_start(const void *a, const void *b) {
     return *one < *other ? -1 : *one > *other;
 }
 
-/* Whether two of the blocks share bytes: forbidden to receive into, but MPIs let it pass. */
+/* Whether two blocks share bytes. MPI forbids this for receive buffers, but MPI libraries accept it. */
 static int share_bytes(const struct rows *rows) {
     int64_t end = 0;
     int r = 0;
@@ -21,7 +21,7 @@ static int share_bytes(const struct rows *rows) {
         end = rows->starts[r] + rows->bytes[r];
     }
     if (r == rows->n) return 0;
-    /* Not in the order of ranks. */
+    /* The blocks may be in another order than that of ranks: they are sorted. */
     int64_t(*const list)[2] = calloc((unsigned)rows->n, sizeof *list);
     int n = 0, shared = !list;
     for (r = 0; list && r < rows->n; r++)
@@ -32,7 +32,7 @@ static int share_bytes(const struct rows *rows) {
     return shared;
 }
 
-/* What all ways of opening have in common; sets `packs` if the type has holes. */
+/* Common part of open_block() and open_blocks(); sets `packs` if the type has holes. */
 static int open_type(struct rows *rows, const void *buffer, MPI_Datatype datatype, int *packs) {
     struct type type;
     MPI_Aint lower;
@@ -91,7 +91,7 @@ int keep_copy(struct rows *rows) {
 
 void *data_of(const struct rows *rows) { return rows->copy ? rows->copy : rows->buffer; }
 
-/* Packs or unpacks one block, if it must be. */
+/* Packs or unpacks one block, if the side has a copy. */
 static int move(const struct rows *rows, int r, int is_back) {
     if (!rows->copy || rows->bytes[r] == 0) return 1;
     return copy_loose(rows->copy + rows->starts[r], rows->buffer + rows->places[r], rows->bytes[r] / rows->each,
@@ -124,7 +124,7 @@ int keep_types(struct job *job) {
     struct rows *const sides[2] = {&job->send, &job->recv};
     for (int side = 0; side < 2; side++) {
         if (!sides[side]->copy) continue;
-        /* Not a duplicate, which would copy the attributes of the caller's by the caller's functions. */
+        /* Not MPI_Type_dup: that would copy the attributes of the caller's type, by callbacks of the caller's. */
         if (PMPI_Type_contiguous(1, sides[side]->type, &sides[side]->type) != MPI_SUCCESS) return 0;
         sides[side]->owns_type = 1;
         if (PMPI_Type_commit(&sides[side]->type) != MPI_SUCCESS) return 0;

@@ -1,16 +1,15 @@
-/* Whether hopbine serves a call of MPI's, and how.
+/* Decides whether hopbine serves an MPI call, and dispatches it.
  *
- * All ranks of a call must decide alike, so a decision depends only on what they share: the
- * communicator's members, the collective, the operator, and the amount of data, which MPI demands
- * to be the same in bytes even where the ranks describe it by different types. What only one rank
- * could object to, a negative count for instance, goes to MPI on that rank, which then raises the
- * error that it would have raised anyway. */
+ * All ranks of a call must decide alike. So the decision depends only on what they share: the communicator's members,
+ * the collective, the operator, and the amount of data, which MPI demands to be the same in bytes even if ranks
+ * describe it by different types. A call with an error that only one rank can see, a negative count for instance,
+ * goes to MPI on that rank, and MPI raises the error. */
 #include "job.h"
 
 #include <stdio.h>
 
 int say_failure(int code, const char *message, int is_said_elsewhere) {
-    /* Not said by hopbine itself: see end_job. */
+    /* Errors of end_job(), for which hopbine has no message. */
     if (!*message)
         message = code == HOPBINE_ERR_MISMATCH ? "this rank gives itself another length than it takes"
                                                : "MPI has not packed or unpacked the data";
@@ -26,14 +25,14 @@ static int failed(int code, MPI_Comm comm) {
     return error;
 }
 
-/* What is wrong with a call that every rank could see in its own arguments; MPI libraries may be
- * built without such checks. MPI_SUCCESS if nothing is. */
+/* An error that every rank can see in its own arguments, or MPI_SUCCESS. MPI libraries may be built without such
+ * checks. */
 static int error_of(const struct call *call, const struct state *state) {
     const enum collective c = call->collective;
     const int is_root = state->rank == call->root;
     const int scatters = c == SCATTER || c == SCATTERV, gathers = c == REDUCE || c == GATHER || c == GATHERV;
-    /* The root of a scatter may leave its block where it is, others what they send; what only roots receive,
-     * or send, others need not give. */
+    /* MPI_IN_PLACE is allowed as the receive buffer of a scatter's root, and as the send buffer of other calls, in a
+     * gather or reduce only on the root. Arguments that are not significant on a rank are ignored. */
     if (call->recv == MPI_IN_PLACE && (scatters ? !is_root : is_root || !gathers)) return MPI_ERR_BUFFER;
     if (call->send == MPI_IN_PLACE && (gathers ? !is_root : scatters && is_root)) return MPI_ERR_BUFFER;
     if (c == ALLGATHERV || c == GATHERV || c == SCATTERV || c == ALLTOALLV) return MPI_SUCCESS;
@@ -75,7 +74,7 @@ static int serve_blocking(struct call *call, struct state *state, int *code, int
     return served;
 }
 
-/* Why no rank has a call like this served; null if there is no reason. */
+/* Why a call of this collective and form is served on no rank, or null. */
 static const char *reason_against(const struct call *call) {
     if (status == CANNOT) return "hopbine could not be started";
     if (call->collective >= N_SERVED) return "collective";
@@ -88,7 +87,8 @@ PER_THREAD struct of_mpi of_mpi;
 int looks_due;
 unsigned char left_to_mpi[N_COLLECTIVES];
 
-/* Nothing is served on the call's communicator. The report is to have its calls all the same. */
+/* Notes that hopbine serves nothing on the call's communicator. With a report wanted, its calls still have to be
+ * counted. */
 static void set_aside(struct call *call, const struct state *state) {
     call->reason = state->reason;
     if (!wants_report) of_mpi = (struct of_mpi){call->comm, __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1};
@@ -108,7 +108,7 @@ int serve(struct call *call, int *code) {
     within++;
     int served = 0, error = MPI_SUCCESS;
     *code = HOPBINE_SUCCESS;
-    /* A call that gives a request may not wait for the other ranks. */
+    /* A non-blocking call may not wait for the other ranks. */
     const int is_local = call->form == NONBLOCKING;
     struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
@@ -122,7 +122,8 @@ int serve(struct call *call, int *code) {
     return served;
 }
 
-/* The list of counts that says how much a call moves where this rank says no count of its own; null if there is none. */
+/* The list of counts from which the report computes the bytes of a call without a count of its own; null if there is
+ * none. */
 static const void *counts_passed(const struct call *call, int *is_sent) {
     const enum collective c = call->collective;
     const int has_own = c != ALLTOALLV && c != REDUCE_SCATTER && call->send != MPI_IN_PLACE && call->recv != MPI_IN_PLACE;
@@ -131,7 +132,7 @@ static const void *counts_passed(const struct call *call, int *is_sent) {
     return *is_sent || c == REDUCE_SCATTER ? call->lists->send_counts : call->lists->recv_counts;
 }
 
-/* Its largest block: what the report has of alltoallvs that hopbine serves, too. */
+/* The call's largest block, as the report has it for an alltoallv that hopbine serves. */
 static MPI_Count largest(const struct call *call, const void *counts) {
     int is_inter = 0, n = 0;
     MPI_Count most = 0;

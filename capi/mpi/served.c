@@ -1,8 +1,8 @@
-/* libhopbine_mpi.so: MPI's collectives themselves, for programs that cannot be changed, which libhopbine_preload.so has
- * before their MPI. HB_ calls are the same functions here: with those of libhopbine_hb.so, which pass on what they do
- * not serve, a call would come twice.
+/* libhopbine_mpi.so: MPI's collectives under their own names, for programs that cannot be changed;
+ * libhopbine_preload.so passes the program's calls to it. HB_ calls are aliases here: the functions of
+ * libhopbine_hb.so pass unserved calls to MPI, so a call would enter twice.
  *
- * A call from hopbine goes straight to MPI's own (`within`). */
+ * A call from within hopbine goes straight to MPI's own function (`within`). */
 #include "doors.h"
 
 #include "forms.h"
@@ -10,8 +10,8 @@
 #include "interposed.h"
 #include <hopbine_mpi.h>
 
-/* Open MPI's Fortran interfaces call PMPI_X. MPICH's call MPI_X for what has buffers; PMPI_X its MPI_File_
- * calls have, which hold a lock of MPI's meanwhile: what waits there must be MPI's own. */
+/* Open MPI's Fortran interfaces call PMPI_X. MPICH's call MPI_X for collectives with buffers. In MPICH, PMPI_X must
+ * stay MPI's own: its MPI_File_ calls call PMPI_X while they hold a lock of MPI's. */
 #ifdef OPEN_MPI
 #define ALSO(NAME, PARAMETERS) BOTH(NAME, PARAMETERS)
 #else
@@ -31,7 +31,7 @@
 
 EVERY_DOOR
 
-/* Open MPI 4's names of the persistent ones. */
+/* Open MPI 4's names of the persistent collectives. */
 #ifdef OPEN_MPI
 #define EXTENSION(Name, name, COLLECTIVE, P, A, M)                                                 \
     DOOR_OUT extern int MPIX_##Name##_init(UNPAREN P, MPI_Info info, MPI_Request *request)         \
@@ -41,7 +41,7 @@ EVERY_DOOR
 DOORS(EXTENSION, int, int)
 BARRIER_DOOR(EXTENSION)
 
-/* mpi_f08 of MPICH and its derivatives calls PMPI_Barrier: its own names are taken. */
+/* mpi_f08 of MPICH and its derivatives calls PMPI_Barrier, so the Fortran procedures are interposed by name. */
 #else
 static void give(int code, fint *error) {
     if (error) *error = code;

@@ -1,12 +1,12 @@
-/* HB_Allreduce and the others: MPI's collectives under another name, served by hopbine where it can. Where
- * libhopbine_preload.so is loaded, these names are its own (preload.c), and nothing of this library is called. */
+/* HB_Allreduce and the others: MPI's collectives under another name, served by hopbine if it can. If
+ * libhopbine_preload.so is loaded, it defines these names, and the functions of this library are not called. */
 #include "doors.h"
 
 #include "forms.h"
 #include "interposed.h"
 #include <hopbine_mpi.h>
 
-/* HOPBINE_START=call on one rank holds for all. Where libhopbine_preload.so is loaded HB_Init is its own. */
+/* HOPBINE_START=call on one rank holds for all ranks. HB_Init is libhopbine_preload.so's if that is loaded. */
 static void start_at_init(void) {
     const int starts = start_wanted() != AT_CALL;
     int all = 0;

@@ -1,4 +1,4 @@
-/* MPI's types and operators as hopbine knows them. */
+/* Maps MPI's types and operators to hopbine's. */
 #include "doors.h"
 
 #include "interposed.h"
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The integer type of hopbine's of so many bytes. */
+/* hopbine's integer type of `bytes` bytes, or -1. */
 static int integer(size_t bytes, int is_signed) {
     int number = bytes == 1 ? HOPBINE_INT8 : bytes == 2 ? HOPBINE_INT16 : bytes == 4 ? HOPBINE_INT32 : -1;
     if (bytes == 8) number = HOPBINE_INT64;
@@ -21,8 +21,7 @@ static int complex_of(int bytes) {
     return bytes == 8 ? HOPBINE_FLOAT_COMPLEX : bytes == 16 ? HOPBINE_DOUBLE_COMPLEX : -1;
 }
 
-/* Types that operators are defined for. Fortran's sizes depend on the compiler's options, so they
- * are asked for. */
+/* Predefined types with operators. The sizes of Fortran's types depend on compiler options, so they are queried. */
 enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
 struct known {
     MPI_Datatype type;
@@ -41,7 +40,7 @@ static void add(MPI_Datatype type, enum kind kind) {
     if (element >= 0) known[n_known++] = (struct known){type, kind, element};
 }
 
-/* MPI 4's, which tell of types of large counts; null over an MPI that has neither. */
+/* MPI 4's functions, which support types of large counts; null if the MPI lacks either. */
 static int (*get_envelope)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
 static int (*get_contents)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[],
                            MPI_Datatype[]);
@@ -50,7 +49,7 @@ void list_types(void) {
     get_envelope = (__typeof__(get_envelope))find_behind("PMPI_Type_get_envelope_c");
     get_contents = (__typeof__(get_contents))find_behind("PMPI_Type_get_contents_c");
     if (!get_contents) get_envelope = NULL;
-    /* The most used first. */
+    /* The most used types first. */
     add(MPI_DOUBLE, REAL);
     add(MPI_INT, SIGNED);
     add(MPI_FLOAT, REAL);
@@ -91,14 +90,14 @@ void list_types(void) {
     add(MPI_COMPLEX16, COMPLEX);
 }
 
-/* The number for reductions of a predefined type, or -1. */
+/* hopbine's element type of a predefined type, or -1. */
 static int element_of(MPI_Datatype type) {
     for (int at = 0; at < n_known; at++)
         if (known[at].type == type) return known[at].element;
     return -1;
 }
 
-/* How a type was made, from what. */
+/* How a type was made: the results of MPI_Type_get_envelope. */
 struct origin {
     int combiner;
     MPI_Count n_integers, n_addresses, n_counts, n_types;
@@ -117,7 +116,7 @@ static struct origin origin_of(MPI_Datatype datatype) {
 }
 
 static int is_given(const struct origin *of) {
-    /* Fortran's by their precision have no names, but are MPI's as well. */
+    /* MPI_Type_create_f90_real() and its relatives return predefined types without names. */
     return of->combiner == MPI_COMBINER_NAMED || of->combiner == MPI_COMBINER_F90_REAL ||
            of->combiner == MPI_COMBINER_F90_COMPLEX || of->combiner == MPI_COMBINER_F90_INTEGER;
 }
@@ -127,8 +126,8 @@ int is_predefined(MPI_Datatype datatype) {
     return is_given(&of);
 }
 
-/* Whether the data of a type, which has no holes, lie in memory in the order in which they are
- * sent: it is predefined, or a row of such. */
+/* Whether the data of a type without holes lie in memory in the order in which they are sent: the type is predefined,
+ * or a contiguous sequence or duplicate of such types. */
 static int is_row(MPI_Datatype datatype) {
     const struct origin made = origin_of(datatype);
     if (is_given(&made)) return 1;
@@ -148,7 +147,7 @@ static int is_row(MPI_Datatype datatype) {
 }
 
 int look_at_type(MPI_Datatype datatype, struct type *type) {
-    /* Predefined types are never freed, so what is known of one stays true. */
+    /* Predefined types are never freed, so their properties can be cached. */
     static PER_THREAD MPI_Datatype last;
     static PER_THREAD struct type of_last;
     static PER_THREAD int has_last;
@@ -157,8 +156,8 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
         return 1;
     }
     if (datatype == MPI_DATATYPE_NULL) return 0;
-    /* Whether it is a type, and committed, is asked of a call that would send something of it: it tells, where
-     * others end the program, which has no part in `own_comm`. */
+    /* A send of this type to MPI_PROC_NULL tests whether the type is valid and committed: on `own_comm` it returns an
+     * error, while other functions would abort the program. */
     const int is_known = element_of(datatype) >= 0;
     const char none = 0;
     if (!is_known && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, own_comm) != MPI_SUCCESS) return 0;
@@ -193,7 +192,7 @@ static int operator_of(MPI_Op op) {
                             : -1;
 }
 
-/* Whether hopbine applies an operator to elements of a type as MPI defines it. */
+/* Whether MPI defines an operator for elements of a type, as hopbine applies it. */
 static int is_defined(int op, int element) {
     if (element < HOPBINE_FLOAT16) return 1;
     if (op == HOPBINE_SUM || op == HOPBINE_PROD) return 1;
@@ -207,8 +206,9 @@ static int is_pair(MPI_Datatype type) {
            type == MPI_2DOUBLE_PRECISION;
 }
 
-/* Whether MPI's logical operators do to Fortran's LOGICAL what hopbine's do to an int: all but 0 is true, and true is 1.
- * What a true value looks like is the compiler's business, so MPI is asked, when the program first has such a call. */
+/* Whether MPI's logical operators on Fortran's LOGICAL are hopbine's on an int: any value but 0 is true, and a true
+ * result is 1. The representation of .true. depends on the compiler, so MPI_Reduce_local is tried, at the program's
+ * first such call. */
 static int is_int_like(MPI_Datatype logical) {
     static int known = -1;
     int like = __atomic_load_n(&known, __ATOMIC_RELAXED), bytes = 0;
@@ -226,7 +226,7 @@ static int is_int_like(MPI_Datatype logical) {
     return like;
 }
 
-/* The element of a pair without holes, or -1: what lies between is the program's. */
+/* hopbine's element type of a pair without padding, or -1. Padding belongs to the program. */
 static int pair_of(MPI_Datatype type) {
     int bytes = 0;
     const int is_real = type == MPI_2REAL || type == MPI_2DOUBLE_PRECISION;

@@ -1,11 +1,11 @@
-/* The vector forms: blocks of any size, at any place, of any type. */
+/* The vector forms: blocks of any size, at any offset, of any type. */
 #include "job.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the memory between the first and the last byte of one side has some of the other's. */
+/* Whether the address ranges of the two sides, each from the first to the last byte of its blocks, overlap. */
 static int reach_into(const struct rows *one, const struct rows *other) {
     const struct rows *const both[2] = {one, other};
     int64_t from[2] = {INT64_MAX, INT64_MAX}, to[2] = {0, 0};
@@ -21,7 +21,7 @@ static int reach_into(const struct rows *one, const struct rows *other) {
     return do_overlap(one->buffer + from[0], to[0] - from[0], other->buffer + from[1], to[1] - from[1]);
 }
 
-/* Whether MPI itself is to refuse that a rank receives where it sends from. */
+/* Whether MPI would refuse a call for equal send and receive addresses; then MPI gets the call. */
 static int is_refused(const struct call *call, const struct rows *send, const struct rows *recv, int rank) {
     if (!refuses_aliases || call->send_type != call->recv_type) return 0;
     if (call->collective == ALLTOALLV)
@@ -40,7 +40,7 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     const int is_root = rank == call->root, at_root = c == GATHERV || c == SCATTERV;
     if (at_root && (call->root < 0 || call->root >= size)) return *wrong = MPI_ERR_ROOT, 1;
     const int in_place = call->send == MPI_IN_PLACE || call->recv == MPI_IN_PLACE;
-    /* Which side has lists, which is one block, and which is not there. */
+    /* Each side has lists, is one block, or is absent. */
     struct rows *const send = &job->send, *const recv = &job->recv;
     const int sends = !(c == SCATTERV && !is_root) && call->send != MPI_IN_PLACE;
     const int receives = !(c == GATHERV && !is_root) && call->recv != MPI_IN_PLACE;
@@ -64,8 +64,8 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     if (*code != HOPBINE_SUCCESS) return 1;
     const void *from = call->send == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(send);
     void *to = call->recv == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(recv);
-    /* What this rank has for itself and what it takes. Others need its part also where these differ: it is cut,
-     * or filled up, to what the lists say. */
+    /* What this rank sends to itself, and receives from itself. If the lengths differ, the other ranks still need its
+     * block: it is cut, or padded with zeros, to the length in the lists. */
     int64_t *const given = sends ? send->bytes + (lists->send_counts ? rank : 0) : NULL;
     int64_t *const taken = receives ? recv->bytes + (lists->recv_counts ? rank : 0) : NULL;
     if (given && taken && *given != *taken) {

@@ -7,20 +7,22 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The families of handles, each with a function that its library alone has: programs refer to the first two by their
- * headers, so that derivatives have them, too; tools that stand before MPI have none of them. */
+/* Families of MPI handles, each with a function that only its libraries have. MPICH's and Open MPI's headers make
+ * programs refer to that function, so derivatives have it, too. Tools that interpose MPI have none of these
+ * functions. */
 static const struct family {
     const char *name, *variant, *function, *file;
 } families[] = {
-    /* MPICH's library of its own handles has this function, too. That of Open MPI 6 is a layer over its own. */
+    /* MPICH's library for its own handles has this function, too, hence the file name. Open MPI 6's ABI library is a
+     * layer over Open MPI's own library. */
     {"an MPI of the standard ABI", "abi", "PMPI_Abi_get_version", "libmpi_abi."},
     {"Open MPI", "openmpi", "OMPI_C_MPI_DUP_FN", ""},
     {"MPICH", "mpich", "MPIR_Dup_fn", ""},
     {"an MPI", NULL, "PMPI_Init", ""},
 };
 
-/* A function as a library sees it: first what all see, behind this library; then what the caller brings along, as
- * an extension of Python's does. */
+/* Finds a function as a library sees it: first in the global scope behind this library, then among the caller's own
+ * dependencies, such as those of a Python extension. */
 static void *find_for(void *caller, const char *name) {
     void *const found = dlsym(RTLD_NEXT, name);
     return found || !caller ? found : dlsym(caller, name);
@@ -54,6 +56,6 @@ struct mpi mpi_of(const void *caller) {
 
 void *find_in(const struct mpi *mpi, const char *name) {
     void *const own = mpi->handle ? dlsym(mpi->handle, name) : NULL;
-    /* Fortran's are in other libraries. */
+    /* Fortran's procedures are in other libraries. */
     return own ? own : dlsym(RTLD_NEXT, name);
 }

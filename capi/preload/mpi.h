@@ -1,19 +1,19 @@
-/* Which MPI a program has. */
+/* Detection of a program's MPI. */
 #ifndef HOPBINE_PRELOAD_MPI_H
 #define HOPBINE_PRELOAD_MPI_H
 
 struct mpi {
-    /* For people; and the directory of what is built for it, null if nothing can be. */
+    /* Name for messages; directory of what is built for this MPI, null if hopbine supports no such MPI. */
     const char *name, *variant;
-    /* Of the library; its file, or "the program" if MPI is linked into that. */
+    /* Path of MPI's library, or "the program" if MPI is linked into it; `handle` is the library's, from dlopen(). */
     const char *path;
     void *handle;
 };
 
-/* The MPI of the library or program that has this address. */
+/* The MPI of the library or program that contains this address. */
 struct mpi mpi_of(const void *caller);
 
-/* Its function of that name, whatever else stands before it; null if it has none. */
+/* MPI's own function of that name, even if other libraries interpose it; null if there is none. */
 void *find_in(const struct mpi *mpi, const char *name);
 
 #endif

@@ -1,8 +1,9 @@
-/* libhopbine_preload.so: one library to have before any MPI (LD_PRELOAD), which has none itself.
+/* libhopbine_preload.so: one library to preload (LD_PRELOAD) for any MPI. It is not linked to an MPI itself.
  *
- * It has the names of the calls that hopbine serves (slots.h). With the first call it finds out which MPI the caller
- * has (mpi.c), and loads what was built for it, lib/hopbine/VARIANT/libhopbine_mpi.so; from then on each call goes
- * there. Where nothing was built for that MPI it says so, and calls go to MPI. A program without MPI never calls. */
+ * It defines the names of the calls that hopbine serves (slots.h). At the first call it finds out which MPI the
+ * caller has (mpi.c), and loads the library built for that MPI, lib/hopbine/VARIANT/libhopbine_mpi.so, which gets
+ * this and all further calls. If there is none for that MPI, it prints so, and calls go to MPI. A program without MPI
+ * never calls it. */
 #define _GNU_SOURCE
 #include "mpi.h"
 #include "slots.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* This library's directory; relative paths are made absolute before the program changes its own. */
+/* This library's directory, as an absolute path: the program may change its working directory later. */
 static char directory[PATH_MAX];
 
 __attribute__((constructor)) static void find_directory(void) {
@@ -24,7 +25,7 @@ __attribute__((constructor)) static void find_directory(void) {
     *strrchr(directory, '/') = 0;
 }
 
-/* Ranks would all say the same: the first one does. */
+/* Only the first rank prints: all ranks have the same message. */
 static void say(const struct mpi *mpi, const char *but, const char *why) {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
     for (size_t at = 0; at < sizeof ranks / sizeof *ranks; at++) {
@@ -34,20 +35,21 @@ static void say(const struct mpi *mpi, const char *but, const char *why) {
     fprintf(stderr, "hopbine: the program has %s (%s), %s%s: MPI serves all calls\n", mpi->name, mpi->path, but, why);
 }
 
-/* What was built for this MPI; null if nothing was, or it cannot be loaded, as is said then. */
+/* Loads the library built for this MPI. If there is none, or it cannot be loaded, prints so and returns null. */
 static void *load_variant(const struct mpi *mpi) {
     char path[PATH_MAX + 64];
     if (!mpi->variant) return say(mpi, "which is of no kind that hopbine knows", ""), NULL;
     snprintf(path, sizeof path, "%s/hopbine/%s/libhopbine_mpi.so", directory, mpi->variant);
     if (access(path, F_OK) != 0) return say(mpi, "for which there is no ", path), NULL;
-    /* What it calls of MPI it finds among what all can see. Programs that are extensions have their MPI for themselves. */
+    /* The variant finds MPI's functions in the global scope. The MPI of a program's extension may be in a local
+     * scope: it is promoted. */
     if (mpi->handle) dlopen(mpi->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
     void *const variant = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!variant) say(mpi, "and what is built for that cannot be loaded: ", dlerror());
     return variant;
 }
 
-/* The library that serves the calls finds this name, and leaves all cores to the program. */
+/* A marker. The library that serves the calls finds this symbol, and then leaves all cores to the program. */
 __attribute__((visibility("default"))) extern const int hopbine_is_preloaded;
 const int hopbine_is_preloaded = 1;
 
@@ -63,7 +65,7 @@ static void fill_slots(const void *caller) {
     if (find_by) find_by(find_of_mpi);
     for (struct slot *slot = first_slot; slot < end_of_slots; slot++) {
         void *to = find_by ? dlsym(variant, slot->name) : NULL;
-        /* Tools may stand before MPI, too. */
+        /* RTLD_NEXT, so that tools which interpose MPI still get the calls. */
         if (!to) to = find_by ? find_of_mpi(slot->name) : dlsym(RTLD_NEXT, slot->name);
         if (!to) to = find_of_mpi(slot->name);
         if (to) __atomic_store_n(&slot->to, to, __ATOMIC_RELEASE);

@@ -1,10 +1,10 @@
-/* The slots' code. See slots.h. */
+/* Code of the slots. See slots.h. */
 #include "slots.h"
 
 #include "../mpi/signatures.h"
 
-/* hopbine_first: keeps the arguments' registers, asks hopbine_first_call(slot, caller), and jumps to what it answers.
- * No call has floating-point arguments. */
+/* hopbine_first: saves the argument registers, calls hopbine_first_call(slot, caller), and jumps to the address it
+ * returns. No call has floating-point arguments. */
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
         ".type hopbine_first, @function\n"
@@ -51,7 +51,7 @@ __asm__(".pushsection .text\n"
         ".cfi_endproc\n"
         ".size hopbine_first, . - hopbine_first\n"
         ".popsection\n");
-/* (hint 34: where a branch may lead, for processors that check it.) */
+/* (hint 34: BTI, a valid target of indirect branches, for processors that check them.) */
 #define CODE(NAME)                                                                                 \
     "    hint #34\n"                                                                               \
     "    adrp x16, hopbine_slot_" NAME "\n"                                                        \
@@ -63,7 +63,7 @@ __asm__(".pushsection .text\n"
 #error "libhopbine_preload.so needs x86-64 or aarch64; elsewhere HB_ calls are served (libhopbine_hb.so)"
 #endif
 
-/* On aarch64 x16 has the slot's address on either way. */
+/* On aarch64 x16 holds the slot's address on both paths. */
 #define SLOT(NAME)                                                                                 \
     __asm__(".pushsection .text\n"                                                                 \
             ".p2align 4\n"                                                                         \
@@ -128,7 +128,7 @@ BOTH("Iprobe")
 BOTH("Improbe")
 BOTH("Win_test")
 
-/* Fortran's, where its library calls MPI by names that are not taken. */
+/* Fortran procedures of libraries that call MPI by names that are not interposed. */
 SLOT("mpi_barrier_f08_")
 SLOT("mpi_ibarrier_f08_")
 SLOT("mpi_barrier_init_f08_")

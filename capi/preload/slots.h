@@ -1,22 +1,22 @@
-/* The calls that are passed to what serves them, by name: each is a jump through its slot. So a call needs neither types
- * nor numbers of arguments to be passed on, which differ by MPI, and takes a nanosecond longer. */
+/* Calls that are passed on by name: each is a jump through its slot. So passing a call on needs neither types nor
+ * numbers of arguments, which differ between MPIs, and costs about a nanosecond. */
 #ifndef HOPBINE_PRELOAD_SLOTS_H
 #define HOPBINE_PRELOAD_SLOTS_H
 
 struct slot {
     const char *name;
-    /* Where its calls go; before the first of all calls, to hopbine_first_call(). */
+    /* Target of the jump; hopbine_first until the first of all calls. */
     void *to;
-    /* What was there at first. */
+    /* The initial value of `to`. */
     void *const first;
 };
 
-/* All of them. */
+/* The array of all slots. */
 #define HIDDEN __attribute__((visibility("hidden")))
 extern HIDDEN struct slot first_slot[] __asm__("__start_hopbine_slots");
 extern HIDDEN struct slot end_of_slots[] __asm__("__stop_hopbine_slots");
 
-/* Called through a slot, with where it was called from, before it has its own; returns that. */
+/* Called by a slot that has no target yet, with the caller's address; returns the target. */
 HIDDEN __attribute__((used)) void *hopbine_first_call(struct slot *slot, const void *caller);
 
 #endif

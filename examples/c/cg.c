@@ -1,6 +1,6 @@
-/* Conjugate gradients on a distributed matrix, with hopbine alone: the 7-point Laplacian of an
- * n x n x n grid, its rows dealt out in blocks. Each step gathers the search direction from all
- * ranks and adds up two dot products.
+/* Conjugate gradients on a distributed matrix, with hopbine alone: the 7-point Laplacian of an n x n x n grid. Its
+ * rows are distributed in blocks. Each step gathers the search direction from all ranks and computes two dot
+ * products.
  *
  *     cc -std=c99 -O2 cg.c $(pkg-config --cflags --libs hopbine) -lm -o cg
  *     hopbine launch -n 4 --backend shm ./cg 24
@@ -26,7 +26,7 @@ static double dot(const double *x, const double *y, int64_t n) {
     return sum;
 }
 
-/* Rows first.. of the matrix times x; rows beyond the grid fill the last block up. */
+/* Multiplies rows `first` to `first` + `rows` - 1 of the matrix by x; rows beyond the grid pad the last block. */
 static void multiply(int n, int64_t first, int64_t rows, const double *x, double *y) {
     const int64_t plane = (int64_t)n * n, all = plane * n;
     for (int64_t row = first; row < first + rows; row++) {
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     double *x = calloc((size_t)rows, sizeof *x), *r = calloc((size_t)rows, sizeof *r);
     double *p = calloc((size_t)rows, sizeof *p), *ap = calloc((size_t)rows, sizeof *ap);
 
-    /* The right side for which the solution is one everywhere. */
+    /* The right-hand side whose solution is 1 everywhere. */
     for (int64_t row = 0; row < all; row++) direction[row] = 1;
     multiply(n, first, rows, direction, r);
     for (int64_t i = 0; i < rows; i++) p[i] = r[i];

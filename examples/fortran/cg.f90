@@ -27,7 +27,7 @@ program cg
   allocate (direction(rows * n_ranks), source=0.0_dp)
   allocate (x(rows), r(rows), p(rows), ap(rows), source=0.0_dp)
 
-  ! The right side for which the solution is one everywhere.
+  ! The right-hand side whose solution is 1 everywhere.
   direction(:all) = 1
   call multiply(direction, r)
   p = r
@@ -64,7 +64,7 @@ contains
     call hopbine_allreduce(HOPBINE_IN_PLACE, total, 1_hopbine_count, HOPBINE_DOUBLE, HOPBINE_SUM, world)
   end function
 
-  ! This rank's rows of the matrix times a; rows beyond the grid fill the last block up.
+  ! Multiplies this rank's rows of the matrix by a; rows beyond the grid pad the last block.
   subroutine multiply(a, product)
     real(dp), intent(in) :: a(:)
     real(dp), intent(out) :: product(:)

@@ -1,6 +1,5 @@
-/* Conjugate gradients on a distributed matrix: the 7-point Laplacian of an n x n x n grid, its rows
- * dealt out in blocks that differ by one at most. Each step gathers the search direction and adds up
- * two dot products.
+/* Conjugate gradients on a distributed matrix: the 7-point Laplacian of an n x n x n grid. Its rows are distributed
+ * in blocks whose sizes differ by at most one. Each step gathers the search direction and computes two dot products.
  *
  *     mpicc -O2 cg.c $(pkg-config --cflags --libs hopbine-hb) -lm -o cg
  *     mpirun -n 4 ./cg 24
@@ -12,7 +11,7 @@
 
 static int n, rank, size, *counts, *displs;
 
-/* In the order of ranks: the rounding of sums would otherwise depend on who adds them. */
+/* The parts are added in the order of ranks: otherwise the rounding would depend on the algorithm of the sum. */
 static double dot(const double *a, const double *b, double *parts) {
     double part = 0, total = 0;
     for (int i = 0; i < counts[rank]; i++) part += a[i] * b[i];
@@ -21,7 +20,7 @@ static double dot(const double *a, const double *b, double *parts) {
     return total;
 }
 
-/* This rank's rows of the matrix times a. */
+/* Multiplies this rank's rows of the matrix by a. */
 static void multiply(const double *a, double *product) {
     for (int row = displs[rank]; row < displs[rank] + counts[rank]; row++) {
         const int i = row % n, j = row / n % n, k = row / (n * n);
@@ -51,7 +50,7 @@ int main(int argc, char **argv) {
     double *direction = malloc(sizeof(double) * (size_t)all), *parts = malloc(sizeof(double) * (size_t)size);
     double *x = calloc(4 * (size_t)rows + 1, sizeof *x), *r = x + rows, *p = r + rows, *ap = p + rows;
 
-    /* The right side for which the solution is one everywhere. */
+    /* The right-hand side whose solution is 1 everywhere. */
     for (int i = 0; i < all; i++) direction[i] = 1;
     multiply(direction, r);
     for (int i = 0; i < rows; i++) p[i] = r[i];

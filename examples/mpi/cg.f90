@@ -1,6 +1,5 @@
-! Conjugate gradients on a distributed matrix, with `use mpi`: the 7-point Laplacian of an n x n x n
-! grid, its rows dealt out in blocks. Each step gathers the search direction and adds up two dot
-! products.
+! Conjugate gradients on a distributed matrix, with `use mpi`: the 7-point Laplacian of an n x n x n grid. Its rows
+! are distributed in blocks. Each step gathers the search direction and computes two dot products.
 program cg
   use mpi
   use hopbine_mpi
@@ -23,7 +22,7 @@ program cg
   allocate (direction(rows * n_ranks), source=0.0_dp)
   allocate (x(rows), r(rows), p(rows), ap(rows), source=0.0_dp)
 
-  ! The right side for which the solution is one everywhere.
+  ! The right-hand side whose solution is 1 everywhere.
   direction(:all) = 1
   call multiply(direction, r)
   p = r
@@ -53,7 +52,7 @@ program cg
 
 contains
 
-  ! Exact in the order of ranks: the rounding of sums would otherwise depend on who adds them.
+  ! The parts are added in the order of ranks: otherwise the rounding would depend on the algorithm of the sum.
   function dot(a, b) result(total)
     real(dp), intent(in) :: a(:), b(:)
     real(dp) :: total, parts(n_ranks)
@@ -62,7 +61,7 @@ contains
     total = sum(parts)
   end function
 
-  ! This rank's rows of the matrix times a; rows beyond the grid fill the last block up.
+  ! Multiplies this rank's rows of the matrix by a; rows beyond the grid pad the last block.
   subroutine multiply(a, product)
     real(dp), intent(in) :: a(:)
     real(dp), intent(out) :: product(:)

@@ -3,15 +3,14 @@
  *     mpicc -O2 fft.c $(pkg-config --cflags --libs hopbine-hb) -lm -o fft
  *     mpirun -n 4 ./fft 256        n: a power of two and a multiple of the number of ranks
  *
- * It goes there and back, and prints how far the result is from where it began.
- */
+ * The program transforms forward and back, and prints the error of the result. */
 #include <complex.h>
 #include <hopbine_mpi.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Transforms one row of n numbers in place; direction is -1 there, 1 back. */
+/* Transforms one row of n numbers in place; direction is -1 for forward, 1 for backward. */
 static void transform(double complex *x, int n, int direction) {
     for (int i = 1, j = 0; i < n; i++) {
         int bit = n >> 1;
@@ -34,8 +33,7 @@ static void transform(double complex *x, int n, int direction) {
         }
 }
 
-/* The rows of the transposed matrix: blocks of rows x rows go to their ranks, each turned on its
- * way in. */
+/* Transposes the matrix: blocks of rows x rows go to their ranks, which transpose each one on arrival. */
 static void transpose(double complex *x, double complex *work, int n, int rows, int size) {
     for (int r = 0; r < size; r++)
         for (int i = 0; i < rows; i++)

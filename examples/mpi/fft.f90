@@ -44,7 +44,7 @@ program fft
 
 contains
 
-  ! One column in place; way is -1 there, 1 back.
+  ! Transforms one column in place; way is -1 for forward, 1 for backward.
   subroutine transform(a, way)
     complex(dp), intent(inout) :: a(0:)
     integer, intent(in) :: way
@@ -74,7 +74,7 @@ contains
     end do
   end subroutine
 
-  ! The columns of the transposed matrix: square blocks go to their ranks and are turned there.
+  ! Transposes the matrix: square blocks go to their ranks, which transpose them.
   subroutine transpose_all()
     integer :: r
     do r = 1, n_ranks

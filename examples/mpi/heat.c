@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
         here[d] = n * (at[d] + 1) / dims[d] - first[d];
     }
 
-    /* This rank's cells, with a layer of its neighbours' around; the first index varies slowest. */
+    /* This rank's cells and one layer of halo cells; the first index varies slowest. */
     const int stride[3] = {(here[1] + 2) * (here[2] + 2), here[2] + 2, 1};
     const int all = stride[0] * (here[0] + 2);
     double *now = calloc((size_t)all, sizeof *now), *next = calloc((size_t)all, sizeof *next);
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     if (at[0] == 0)
         for (int i = 0; i < stride[0]; i++) now[i] = next[i] = 1;
 
-    /* The inner cells of a layer across each dimension. */
+    /* Types of the inner cells of a layer perpendicular to each dimension. */
     MPI_Datatype layer[3];
     for (int d = 0; d < 3; d++) {
         const int sizes[3] = {here[0] + 2, here[1] + 2, here[2] + 2}, starts[3] = {1, 1, 1};
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
         now = next;
         next = old;
     }
-    /* Heat in thousandths of a millionth, whose sum does not depend on the order. */
+    /* The heat as an integer, in units of 1e-9: its sum does not depend on the order. */
     long long heat = 0, total = 0;
     for (int i = 1; i <= here[0]; i++)
         for (int j = 1; j <= here[1]; j++)

@@ -51,7 +51,7 @@ program heat
     now(1:n, 1:n, first:last) = next(1:n, 1:n, first:last)
   end do
 
-  ! Heat in thousandths of a millionth, whose sum does not depend on the order.
+  ! The heat as an integer, in units of 1e-9: its sum does not depend on the order.
   here = 0
   do k = first, last
     do j = 1, n
@@ -68,7 +68,7 @@ program heat
 
 contains
 
-  ! An argument of the program, or what it is without.
+  ! Argument number `at` of the program, or `otherwise` if it has none.
   integer function number(at, otherwise)
     integer, intent(in) :: at, otherwise
     character(16) :: argument

@@ -3,14 +3,14 @@
  *
  *   halo PX PY PZ      ranks along each axis; PX * PY * PZ is the number of ranks
  *
- * Each rank owns N^3 cells and one layer of halo cells around them; the ranks form a torus. In
- * every step each rank packs its six faces, puts face f through TNI f into the neighbour's receive
- * buffer, waits for the six notices and unpacks. Two receive buffers per face take turns: whoever
- * has a neighbour's face of step s knows that the neighbour has used that of step s - 1, so the
- * buffer of step s - 1 is free again for step s + 1.
+ * Each rank owns N^3 cells and one layer of halo cells around them; the ranks form a torus. In every step each rank
+ * packs its six faces, puts face f through TNI f into the neighbour's receive buffer, waits for the six notices and
+ * unpacks. Each face has two receive buffers, used alternately. A neighbour sends its face of step s after it has
+ * unpacked the face of step s - 1. So a rank that has received that face may write to the neighbour's buffer of step
+ * s - 1 again, in step s + 1.
  *
- * Then the cells move by Jacobi steps: each becomes the sum of its six neighbours modulo 2^64. The
- * result is compared with that of one rank computing the whole field.
+ * Then Jacobi steps update the cells: each cell becomes the sum of its six neighbours modulo 2^64. The result is
+ * compared with that of a single rank that computes the whole field.
  */
 #include "ranks.h"
 #include "utofu.h"
@@ -19,13 +19,13 @@ enum { N = 6, W = N + 2, FACES = 6, FACE_CELLS = N * N, STEPS = 12 };
 
 typedef uint64_t cell;
 
-static int p[3], me[3];                   /* ranks along each axis; my place */
-static utofu_vcq_hdl_t vcq[FACES];        /* of TNI f; sends face f, receives the opposite one */
+static int p[3], me[3];                   /* ranks along each axis; coordinates of this rank */
+static utofu_vcq_hdl_t vcq[FACES];        /* VCQ of TNI f; sends face f, receives the opposite face */
 static utofu_vcq_id_t  to[FACES];         /* the neighbour's VCQ of TNI f */
-static utofu_stadd_t   out_at[FACES];     /* my packed faces */
-static utofu_stadd_t   in_at[FACES];      /* the neighbour's receive buffers for my face f */
+static utofu_stadd_t   out_at[FACES];     /* this rank's packed faces */
+static utofu_stadd_t   in_at[FACES];      /* the neighbour's receive buffers for face f of this rank */
 static cell out[FACES][FACE_CELLS];
-static cell in[FACES][2][FACE_CELLS];     /* in[f]: what was sent as face f by someone */
+static cell in[FACES][2][FACE_CELLS];     /* in[f]: data that a neighbour has sent as its face f */
 static cell field[W][W][W], next[W][W][W];
 
 static int wrap(int i, int n) { return (i % n + n) % n; }
@@ -35,7 +35,7 @@ static int rank_at(int x, int y, int z)
     return (wrap(z, p[2]) * p[1] + wrap(y, p[1])) * p[0] + wrap(x, p[0]);
 }
 
-/* Face f lies at axis f / 2, below for even f and above for odd f. */
+/* Rank of the neighbour at face f: along axis f / 2, below for even f and above for odd f. */
 static int neighbour(int f)
 {
     int at[3] = {me[0], me[1], me[2]};
@@ -95,10 +95,10 @@ static void post_face(int f, int step)
         ranks_stop("utofu_put", rc);
 }
 
-/* Waits on TNI f until my face has left and the neighbour's has come; unpacks it. */
+/* Waits on TNI f until this rank's face has left and the neighbour's has arrived; unpacks the neighbour's face. */
 static void finish_face(int f, int step)
 {
-    /* The neighbour's face of this step may be followed at once by that of the next one. */
+    /* The neighbour's face of the next step may arrive before this function returns. */
     static int early[FACES];
     int sent = 0, received = early[f];
     struct utofu_mrq_notice notice;
@@ -120,7 +120,7 @@ static void finish_face(int f, int step)
         else
             early[f] = 1;
     }
-    /* Nothing is noticed there, but only polling gives the entries of finished puts back. */
+    /* These puts ask for no TCQ notice, but only polling the TCQ frees the entries of finished puts. */
     while (utofu_poll_tcq(vcq[f], 0, &cookie) == 0)
         ;
     for (int i = 0; i < FACE_CELLS; i++)
@@ -137,7 +137,7 @@ static void jacobi(void)
     memcpy(field, next, sizeof field);
 }
 
-/* Cells of mine that differ from those that one rank computes alone. */
+/* Number of this rank's cells that differ from those of a single-rank computation. */
 static int wrong_cells(void)
 {
     int    n[3] = {p[0] * N, p[1] * N, p[2] * N}, wrong = 0;

@@ -1,10 +1,9 @@
 /*
- * pingpong.c - ranks 0 and 1 throw a ball to each other, first by put, then by get.
+ * pingpong.c - ranks 0 and 1 throw a ball, a message of LENGTH bytes, to each other: first by put, then by get.
  *
- * Put: the thrower writes the ball into the catcher's memory; the catcher sees its notice
- * (REMOTE_MRQ_NOTICE) and throws it back. Get: the catcher fetches the ball from the thrower's
- * memory, lays the next one ready in its own and says so by a put without data. Every ball is
- * checked.
+ * Put: the thrower writes the ball into the catcher's memory. The catcher sees the notice of that put
+ * (REMOTE_MRQ_NOTICE) and throws the ball back. Get: the catcher fetches the ball from the thrower's memory, writes
+ * the next ball to its own memory, and announces it by a put without data. Every ball is checked.
  */
 #include "ranks.h"
 #include "utofu.h"
@@ -15,7 +14,7 @@ enum { ROUNDS = 1000, LENGTH = 64 };
 
 static utofu_vcq_hdl_t vcq;
 static utofu_vcq_id_t  peer;
-static utofu_stadd_t   here, there;      /* my memory, the peer's memory */
+static utofu_stadd_t   here, there;      /* this rank's memory, the peer's memory */
 static volatile uint8_t *memory;         /* first half: to throw; second half: to catch */
 
 static double now_us(void)
@@ -38,7 +37,7 @@ static void check_ball(int number)
             ranks_stop("a wrong ball in throw", number);
 }
 
-/* Waits for one completion of my own and forgets it; gives queue entries back. */
+/* Waits for one completion of this rank's operations and discards it, which frees queue entries. */
 static void wait_sent(void)
 {
     void *cookie;
@@ -49,7 +48,7 @@ static void wait_sent(void)
         ranks_stop("utofu_poll_tcq", rc);
 }
 
-/* Waits for a notice, which must be of this type and number. */
+/* Waits for a notice, and checks its type and number. */
 static void wait_notice(int type, int number)
 {
     struct utofu_mrq_notice notice;
@@ -76,7 +75,7 @@ static void catch_by_put(int number)
     check_ball(number);
 }
 
-/* The one who catches acts: the ball lies ready before the notice of the last throw. */
+/* The catcher fetches the ball, which is in the thrower's memory before the notice of the last throw. */
 static void catch_by_get(int number)
 {
     CHECK(utofu_get(vcq, peer, here + LENGTH, there, LENGTH, number & 0xff,
@@ -108,7 +107,7 @@ int main(void)
 
     uint64_t mine[2] = {id, here}, all[4];
     if (ranks_me == 1)
-        write_ball(0); /* what rank 0 gets first */
+        write_ball(0); /* the first ball that rank 0 fetches */
     int other = 1 - ranks_me;
     ranks_allgather(mine, 2, all);
     peer  = all[2 * other];
@@ -131,8 +130,7 @@ int main(void)
     for (int i = 0; i < ROUNDS; i++)
         if (i % 2 == ranks_me) {
             catch_by_get(i);
-            /* The ball for throw i + 1 must lie ready before the other fetches it; it waits for
-               this notice of mine. */
+            /* The ball of throw i + 1 must be written before the peer fetches it: the peer waits for this notice. */
             write_ball(i + 1);
             CHECK(utofu_put_piggyback8(vcq, peer, 0, there + LENGTH, 0, i & 0xff,
                                        UTOFU_ONESIDED_FLAG_TCQ_NOTICE

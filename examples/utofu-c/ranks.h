@@ -1,12 +1,12 @@
 /*
- * ranks.h - who am I, and what do the others have to tell: start-up for the examples.
+ * ranks.h - start-up for the examples: this rank's number, and an allgather of words.
  *
- * uTofu moves bytes between end points whose ids one knows already; ids must first travel some
- * other way. Programs on Fugaku use MPI for that. Here a file does it, so that the examples need no
- * MPI: each rank writes fixed-size records to places of its own and reads the others'.
+ * uTofu moves bytes between end points whose ids are known already, so ranks must exchange ids some other way.
+ * Programs on Fugaku use MPI for that. Here a file does it, so that the examples need no MPI: each rank writes
+ * fixed-size records to its own places in the file and reads those of the other ranks.
  *
  *   HOPBINE_RANK, HOPBINE_SIZE   this rank and the number of ranks
- *   HOPBINE_RENDEZVOUS           path that all ranks share; fresh for every run
+ *   HOPBINE_RENDEZVOUS           path that all ranks share; a new one for every run
  */
 #ifndef RANKS_H
 #define RANKS_H
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS_WORDS = 7 }; /* words that a record carries */
+enum { RANKS_WORDS = 7 }; /* words per record */
 
 static int ranks_me, ranks_n;
 
@@ -48,8 +48,8 @@ static long ranks_env(const char *name)
 }
 
 /*
- * Called while a queue has nothing. On a node of its own a rank may spin; where ranks share cores, the
- * one that is waited for must be let in.
+ * Called while a queue is empty. A rank may spin if it has its own cores; if ranks share cores, it has to let the
+ * other ranks run.
  */
 static void ranks_idle(void)
 {
@@ -65,9 +65,8 @@ static void ranks_init(void)
 }
 
 /*
- * Everyone gives n <= RANKS_WORDS words; all[r * n ...] receives rank r's. Nobody returns before
- * everyone has called it. The records of each call lie behind those of the last one, so none is
- * ever overwritten.
+ * Each rank passes n <= RANKS_WORDS words; all[r * n ...] receives rank r's words. The call returns after all ranks
+ * have called it. Each call's records follow those of the last call in the file, so no record is ever overwritten.
  */
 static void ranks_allgather(const uint64_t *mine, int n, uint64_t *all)
 {

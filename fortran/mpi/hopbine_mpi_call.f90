@@ -1,4 +1,4 @@
-! A call of the module hopbine_mpi as C gets it (capi/mpi/fortran.c), whatever the kind of its handles.
+! A call of the module hopbine_mpi as it is passed to C (capi/mpi/fortran.c), for both kinds of handles.
 module hopbine_mpi_call
   use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_int64_t, c_intptr_t, c_loc, c_null_ptr, c_ptr
   use mpi, only: in_place_of_mpi => MPI_IN_PLACE, bottom_of_mpi => MPI_BOTTOM
@@ -7,7 +7,7 @@ module hopbine_mpi_call
   private
   public :: HB_Init, hb_call, at, kept, make, begin, prepare
 
-  ! `struct fortran_call` (capi/mpi/fortran.c); the names are those of the parameters in capi/mpi/forms.h.
+  ! `struct fortran_call` (capi/mpi/fortran.c); its members have the names of the parameters in capi/mpi/signatures.h.
   type, bind(C) :: hb_call
     integer(c_int) :: is_large, collective
     integer(c_int64_t) :: n = 0, m = 0
@@ -44,7 +44,7 @@ module hopbine_mpi_call
 
 contains
 
-  ! The address of a buffer, with numbers for MPI's own that C can tell.
+  ! The address of a buffer; -1 and -2 stand for MPI_IN_PLACE and MPI_BOTTOM, whose addresses C does not know.
   function at(buffer) result(address)
     type(*), dimension(..), target, intent(in) :: buffer
     type(c_ptr) :: address
@@ -63,8 +63,8 @@ contains
     same = c_associated(address, c_loc(variable))
   end function
 
-  ! The same for a buffer that is used after the call has returned: a section with gaps, of which the
-  ! compiler could only make a copy that is gone by then, gets another number.
+  ! The same for a buffer that is used after the call has returned. For a section with gaps the compiler could only
+  ! make a copy, which would not live long enough: its address is another reserved number.
   function kept(buffer) result(address)
     type(*), dimension(..), target, asynchronous, intent(in) :: buffer
     type(c_ptr) :: address

@@ -1,4 +1,4 @@
-! The HB_ calls with the handles of the module mpi_f08: type(MPI_Comm) and so on.
+! The HB_ calls with handles of the module mpi_f08: type(MPI_Comm) and so on.
 #define USE_HANDLES use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
 #define COMM_HANDLE type(MPI_Comm)
 #define DATATYPE_HANDLE type(MPI_Datatype)

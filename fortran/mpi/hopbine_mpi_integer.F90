@@ -1,4 +1,4 @@
-! The HB_ calls with the handles of the module mpi: integers.
+! The HB_ calls with handles of the module mpi: integers.
 #define USE_HANDLES
 #define COMM_HANDLE integer(c_int)
 #define DATATYPE_HANDLE integer(c_int)

@@ -1,6 +1,6 @@
 /*
- * harness_hopbine.c - ranks as processes: the emulated device reads the same HOPBINE_*
- * variables and comes up at the first call that needs it.
+ * harness_hopbine.c - ranks as processes. The emulated device reads the same HOPBINE_* variables and initialises
+ * itself at the first call that needs it.
  */
 #include "harness.h"
 #include "utofu_emu.h"

@@ -1,16 +1,16 @@
 /*
  * harness_threads.c - ranks as threads of one process.
  *
- * The suite keeps its state in static variables. So the runner loads one copy of this shared
- * object per rank (copies of the file: the dynamic linker loads each path once), tells each its
- * rank and calls its main in a thread of its own. All copies share the library under test.
+ * The suite keeps its state in static variables. So the runner loads one copy of this shared object per rank (copies
+ * of the file: the dynamic linker loads each path once), passes each copy its rank and calls its main in a separate
+ * thread. All copies share the library under test.
  */
 #include "harness.h"
 #include "utofu_emu.h"
 
 static int my_rank, my_size;
 
-/* Called by the runner before main. */
+/* The runner calls this before main. */
 void hx_thread_is(int rank, int size)
 {
     my_rank = rank;

@@ -1,9 +1,8 @@
 /*
- * jtofu.h - declarations of jTofu, the interface that tells a program about the
- * coordinates of its job.
+ * jtofu.h - declarations of jTofu, the interface by which a program queries the coordinates of its job.
  *
- * hopbine's own declarations, as utofu.h: that header's remarks hold here too. All
- * functions return 0 (JTOFU_SUCCESS) on success unless stated otherwise.
+ * These are hopbine's own declarations; the remarks in utofu.h hold here, too. All functions return 0 (JTOFU_SUCCESS)
+ * on success unless stated otherwise.
  */
 #ifndef JTOFU_H
 #define JTOFU_H

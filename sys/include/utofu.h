@@ -517,9 +517,8 @@ int utofu_nop(utofu_vcq_hdl_t vcq_hdl, unsigned long int flags, void *cbdata);
 /* ---- prepared descriptors ---- */
 
 /*
- * Each writes the descriptor that its namesake would post to `desc`, and its size in
- * bytes to *desc_size. Descriptors laid one behind another can be posted together,
- * and posted again.
+ * Each function writes the descriptor that the function without `prepare_` would post to `desc`, and its size in
+ * bytes to *desc_size. Consecutive descriptors can be posted together, and posted repeatedly.
  */
 
 /** Descriptor of utofu_put. */

@@ -1,5 +1,5 @@
 /*
- * utofu_emu.h - what the emulated device (libtofucom_emu) offers beyond the uTofu API.
+ * utofu_emu.h - functions of the emulated device (libtofucom_emu) beyond the uTofu API.
  */
 #ifndef UTOFU_EMU_H
 #define UTOFU_EMU_H

@@ -1,5 +1,5 @@
-/* Every collective in its three forms, in place where it can be, on a communicator and its parts;
- * then what must be refused. Prints "all correct" on rank 0. */
+/* Runs every collective in its three forms, also in place, on a communicator and on subcommunicators; then calls that
+ * must be refused. Prints "all correct" on rank 0. */
 #include "check.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
         }                                                                                          \
     } while (0)
 
-/* A call that must fail with this code, and say something. */
+/* Checks that a call fails with this code and sets a message. */
 #define REFUSED(code, call)                                                                        \
     do {                                                                                           \
         int code_ = (call);                                                                        \
@@ -157,14 +157,14 @@ static void vectors(hopbine_comm_t comm, enum form form) {
     RUN(form, alltoallv, send, to, to_at, recv, counts, NULL, type);
     for (int r = 0; r < size; r++)
         for (int64_t i = 0; i <= r; i++) EXPECT(recv[dense[r] + i] == value(r, 0, rank * (r + 2) + i));
-    /* Only the last rank has anything; where the blocks of the others would be is nobody's business. */
+    /* Only the last rank's block has data; the displacements of empty blocks must be ignored. */
     for (int r = 0; r < size; r++) counts[r] = r == root ? 2 : 0, displs[r] = r == root ? 1 : r % 2 ? -5 : INT64_MAX;
     fill(send, 2, 1);
     RUN(form, allgatherv, send, counts[rank], recv, counts, displs, type);
     for (int64_t i = 0; i < 2; i++) EXPECT(recv[1 + i] == value(root, 0, i));
 }
 
-/* Several at once, waited for together. */
+/* Several requests at once, waited for together. */
 static void several(hopbine_comm_t comm) {
     hopbine_request_t requests[4];
     int64_t sums[3][100];
@@ -186,7 +186,7 @@ static void wrong_calls(hopbine_comm_t comm) {
     hopbine_request_t request = HOPBINE_REQUEST_NULL, stale;
     hopbine_comm_t other = HOPBINE_COMM_NULL;
     const int n = HOPBINE_DOUBLE, sum = HOPBINE_SUM;
-    void *const last = (char *)HOPBINE_IN_PLACE - 7; /* The end of 8 bytes there is no address. */
+    void *const last = (char *)HOPBINE_IN_PLACE - 7; /* 8 bytes from here wrap around the address space. */
     REFUSED(HOPBINE_ERR_COMM, hopbine_allreduce(&x, &y, 1, n, sum, HOPBINE_COMM_NULL));
     REFUSED(HOPBINE_ERR_COMM, hopbine_allreduce(&x, &y, 1, n, sum, 12345));
     REFUSED(HOPBINE_ERR_COUNT, hopbine_allreduce(&x, &y, -1, n, sum, comm));
@@ -194,7 +194,8 @@ static void wrong_calls(hopbine_comm_t comm) {
     REFUSED(HOPBINE_ERR_TYPE, hopbine_allreduce(&x, &y, 1, 99, sum, comm));
     REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, 99, comm));
     REFUSED(HOPBINE_ERR_OP, hopbine_allreduce(&x, &y, 1, n, HOPBINE_BXOR, comm));
-    /* Also what is like a call that was good, but for what is wrong: hopbine knows one that was made twice. */
+    /* Repeated, and equal to valid calls except for the error: hopbine keeps the programs of calls that were made
+     * twice. */
     for (int round = 0; round < 3; round++) {
         REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(NULL, &y, 1, n, sum, comm));
         REFUSED(HOPBINE_ERR_BUFFER, hopbine_allreduce(&x, NULL, 1, n, sum, comm));
@@ -235,7 +236,7 @@ static void wrong_calls(hopbine_comm_t comm) {
     CHECK(hopbine_register(comm, &x, sizeof x, &kept));
     CHECK(hopbine_allreduce(&x, &y, 1, n, sum, comm));
     stale_kept = kept;
-    /* No handle of one kind is one of another, whichever places they have. */
+    /* A handle of one kind is never valid as another kind, whatever its index. */
     hopbine_registration_t registrations[4], no_registration;
     hopbine_request_t persistent[4], no_request;
     for (int i = 0; i < 4; i++) {
@@ -315,7 +316,7 @@ int main(void) {
     REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(HOPBINE_COMM_NULL));
     EXPECT(failures == 1);
 
-    /* What outlives the world refuses, and can be freed. */
+    /* Handles that outlive the world are refused, and can be freed. */
     double x = rank, y = 0;
     hopbine_request_t later;
     CHECK(hopbine_allreduce_init(&x, &y, 1, HOPBINE_DOUBLE, HOPBINE_SUM, world, &later));

@@ -1,5 +1,5 @@
-! Every collective in its three forms from Fortran, with buffers of several types and ranks; then
-! what must be refused. Rank 0 prints "all correct".
+! Runs every collective in its three forms from Fortran, with buffers of several types and ranks; then calls that must
+! be refused. Rank 0 prints "all correct".
 program calls
   use, intrinsic :: iso_fortran_env, only: int64, real32, real64
   use hopbine
@@ -156,7 +156,7 @@ program calls
   call hopbine_allreduce(HOPBINE_IN_PLACE, scalar, 1_hopbine_count, HOPBINE_FLOAT, HOPBINE_PROD, world)
   call expect(nint(scalar) == 2**n_ranks, 'scalar')
 
-  ! Any handle of 64 bits will do.
+  ! Here `half` holds a registration; all handles are 64-bit integers.
   call hopbine_register(world, one, 8 * n, half)
   call hopbine_allreduce(HOPBINE_IN_PLACE, one, n, HOPBINE_INT64, HOPBINE_MAX, world)
   call hopbine_deregister(half)

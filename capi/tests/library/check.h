@@ -1,4 +1,4 @@
-/* A call that must succeed; else the program says why, and ends. */
+/* Checks that a call succeeds; else prints the error and ends the program. */
 #include <hopbine.h>
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Every operator on every type by the barrier gates of the emulated device, against the same by plan: on the world, on
- * a duplicate, and on a part of it. Prints "all correct" on rank 0. */
+/* Compares every operator on every type by the barrier gates of the emulated device with the same reduction by a
+ * plan: on the world, a duplicate, and a subcommunicator. Prints "all correct" on rank 0. */
 #include "check.h"
 
 #include <string.h>
@@ -7,14 +7,14 @@
 enum { MOST = 6 };
 static const int bytes_of[] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 8, 16, 8, 16, 8};
 
-/* Whether barrier gates perform it, by what hopbine says. */
+/* Whether hopbine says that barrier gates perform this reduction. */
 static int by_gates(hopbine_comm_t comm, int64_t count, int element, int op) {
     char line[200];
     CHECK(hopbine_explain(comm, "allreduce", count, element, op, line, sizeof line));
     return strncmp(line, "gates", 5) == 0;
 }
 
-/* Numbers of every kind: bits as they come, small ones, and what is NaN, infinite or -0 in floats. */
+/* Fills a vector with numbers of every kind: arbitrary bits, small numbers, and NaN, infinities and -0 of floats. */
 static void fill(unsigned char *vector, int bytes, int seed) {
     static const unsigned char special[] = {0x00, 0x80, 0x7f, 0xff, 0x7f, 0xff};
     static const unsigned char next[] = {0x00, 0x00, 0xf0, 0xf0, 0xf8, 0xf1};
@@ -25,7 +25,7 @@ static void fill(unsigned char *vector, int bytes, int seed) {
     }
     const int kind = seed % 8;
     if (seed % 3 == 0) {
-        /* Of pairs values that are equal. */
+        /* Pairs with equal values. */
         for (int i = 0; i < bytes; i++) vector[i] = (unsigned char)(i % 4 == 0 ? i + seed / 31 % 2 * (i / 4 % 2) : 0);
     } else if (kind < 6 && bytes >= 8) {
         memset(vector, 0, 8);

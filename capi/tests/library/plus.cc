@@ -1,4 +1,4 @@
-// The header in C++: an allreduce and a non-blocking broadcast.
+// Uses the header from C++: an allreduce and a non-blocking broadcast.
 #include <hopbine.h>
 
 #include <cstdio>

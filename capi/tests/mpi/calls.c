@@ -1,6 +1,6 @@
-/* MPI's collectives with everything that MPI allows about them; the same program plain, under the
- * preload library, and, compiled with -DHB, through HB_ calls. With an argument, also what is
- * wrong, or an element of 2 GiB ("huge"). Prints "all correct" on rank 0. */
+/* MPI's collectives with all arguments that MPI allows. The same program runs with MPI alone, under the preload
+ * library, and, compiled with -DHB, through HB_ calls. With the argument "wrong" it also makes erroneous calls, with
+ * "huge" it sends an element of 2 GiB. Prints "all correct" on rank 0. */
 #include "program.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void collectives(MPI_Comm comm, int n) {
         fill(input, 1, n);
         CALL(Allreduce)(from, recv, n, MPI_DOUBLE, MPI_SUM, comm);
         for (int i = 0; i < n; i++) EXPECT(recv[i] == total(0, i));
-        /* To rank 0: MPICH 4.0 fails in place with another root. */
+        /* Root 0: MPICH 4.0 fails for an in-place reduce to another root. */
         fill(rank == 0 ? input : send, 1, n);
         CALL(Reduce)(rank == 0 ? from : send, rank == 0 ? recv : NULL, n, MPI_DOUBLE, MPI_SUM, 0, comm);
         for (int i = 0; rank == 0 && i < n; i++) EXPECT(recv[i] == total(0, i));
@@ -67,8 +67,8 @@ static void collectives(MPI_Comm comm, int n) {
     CALL(Barrier)(comm);
 }
 
-/* The same calls over and over, with other addresses and roots, in place or not; and types that have the
- * handles of those that were freed. */
+/* Repeats calls with other addresses and roots, in place or not; and with types whose handles were those of freed
+ * types. */
 static void again(MPI_Comm comm) {
     enum { n = 5 };
     for (int round = 0; round < 3 * size + 1; round++) {
@@ -105,7 +105,7 @@ static void again(MPI_Comm comm) {
     }
 }
 
-/* Counts and displacements, which all of MPI's vector forms have. */
+/* All of MPI's vector forms. */
 static void vectors(MPI_Comm comm) {
     int counts[MOST], displs[MOST], at = 0;
     for (int r = 0; r < size; r++) counts[r] = r + 1, displs[r] = at + r, at += 2 * r + 2;
@@ -123,7 +123,7 @@ static void vectors(MPI_Comm comm) {
     CALL(Reduce_scatter)(send, recv, counts, MPI_DOUBLE, MPI_SUM, comm);
     for (int i = 0; i <= rank; i++) EXPECT(recv[i] == total(0, rank * (rank + 1) / 2 + i));
     int to[MOST], to_at[MOST];
-    /* Every other element here, plain ones there. */
+    /* This side has every other element, the other side contiguous ones. */
     MPI_Datatype loose;
     MPI_Type_create_resized(MPI_DOUBLE, 0, 2 * sizeof(double), &loose);
     MPI_Type_commit(&loose);
@@ -151,7 +151,7 @@ static void larger(void *in, void *inout, int *n, MPI_Datatype *type) {
         if (((int *)in)[i] > ((int *)inout)[i]) ((int *)inout)[i] = ((int *)in)[i];
 }
 
-/* Types and operators of all sorts. */
+/* Types and operators of all kinds. */
 static void types(MPI_Comm comm) {
     struct { double x; int at; } pair = {rank % 3, rank}, best;
     CALL(Allreduce)(&pair, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
@@ -168,7 +168,7 @@ static void types(MPI_Comm comm) {
     long l = 1L << rank;
     CALL(Allreduce)(MPI_IN_PLACE, &l, 1, MPI_LONG, MPI_BOR, comm);
     EXPECT(l == (1L << size) - 1);
-    /* A matrix's column, as every other element of a row, and as plain elements elsewhere. */
+    /* A column of a matrix; every other element of a row; contiguous elements on other ranks. */
     MPI_Datatype column, row, turned;
     MPI_Type_vector(10, 1, 3, MPI_INT, &column);
     MPI_Type_commit(&column);
@@ -183,14 +183,14 @@ static void types(MPI_Comm comm) {
     if (rank == 0) CALL(Bcast)(plain, 10, MPI_INT, 0, comm);
     else CALL(Bcast)(matrix, 1, column, 0, comm);
     for (int i = 0; i < 30; i++) EXPECT(matrix[i] == (i % 3 || rank == 0 ? 100 * rank + i : i));
-    /* Two elements in turned order: no holes, but not as they lie. */
+    /* Two elements in reverse order: no holes, but their order in memory is not that in which they are sent. */
     const int lengths[] = {1, 1}, at[] = {1, 0};
     MPI_Type_indexed(2, lengths, at, MPI_INT, &turned);
     MPI_Type_commit(&turned);
     int two[2] = {10 * rank, 10 * rank + 1};
     CALL(Gather)(two, 1, turned, plain, 2, MPI_INT, 0, comm);
     for (int r = 0; rank == 0 && r < size; r++) EXPECT(plain[2 * r] == 10 * r + 1 && plain[2 * r + 1] == 10 * r);
-    /* Of Fortran's types by their precision, which have no names. */
+    /* Fortran types made by precision, which have no names. */
     MPI_Datatype precise, three;
     double triple[3];
     MPI_Type_create_f90_real(15, 307, &precise);
@@ -200,7 +200,7 @@ static void types(MPI_Comm comm) {
     CALL(Bcast)(triple, 1, three, size - 1, comm);
     EXPECT(triple[0] == size - 1 && triple[2] == size + 1);
     MPI_Type_free(&three);
-    /* By its address. */
+    /* A type that holds absolute addresses, used with MPI_BOTTOM. */
     const int one = 1;
     MPI_Aint address;
     MPI_Datatype absolute;
@@ -215,7 +215,7 @@ static void types(MPI_Comm comm) {
     MPI_Type_free(&row);
     MPI_Type_free(&turned);
 #if MPI_VERSION >= 4
-    /* Made by calls of large counts, which MPI tells of otherwise; with holes and without. */
+    /* Types made by large-count calls, which MPI decodes by other functions; with holes and without. */
     MPI_Type_vector_c(10, 1, 3, MPI_INT, &column);
     MPI_Type_commit(&column);
     MPI_Type_contiguous_c(10, MPI_INT, &row);
@@ -231,7 +231,7 @@ static void types(MPI_Comm comm) {
 #endif
 }
 
-/* One element of more bytes than an int counts. At the root it is made of the same bytes over and over. */
+/* One element of more bytes than an int counts. At the root it consists of the same bytes repeated. */
 static void huge(MPI_Comm comm) {
     enum { PIECE = 1 << 20, PIECES = 2048, REST = 24 };
     const int lengths[2] = {1, REST};
@@ -254,7 +254,7 @@ static void huge(MPI_Comm comm) {
     MPI_Type_free(&piece);
 }
 
-/* Requests of collectives among those of messages. */
+/* Requests of collectives and of messages, together. */
 static void requests(MPI_Comm comm) {
     MPI_Request all[4];
     int out = rank, in = -1, sum = 0, told = rank == 0 ? 42 : 0;
@@ -268,7 +268,7 @@ static void requests(MPI_Comm comm) {
     EXPECT(in == (rank + size - 1) % size && sum == size * (size - 1) / 2 && sum == before && told == 42);
 }
 
-/* What the root sends may be memory that cannot be written to. */
+/* The root of a broadcast may send read-only memory. */
 static void unwritable(MPI_Comm comm) {
     enum { LONG = 1 << 18 };
     const int root = size - 1, is_root = rank == root;
@@ -281,7 +281,7 @@ static void unwritable(MPI_Comm comm) {
     munmap(data, LONG * sizeof(int));
 }
 
-/* A long message that needs both sides, while one is in a collective. */
+/* A long message, which needs progress on both sides while one of them is in a collective. */
 static void progress(MPI_Comm comm) {
     enum { LONG = 1 << 20 };
     static int out[LONG], in[LONG];
@@ -325,7 +325,7 @@ static void communicators(void) {
     MPI_Comm_free(&half);
 }
 
-/* What is wrong gives MPI's error classes, through the communicator's error handler. */
+/* Errors have MPI's error classes, and call the communicator's error handler. */
 static void errors(void) {
     MPI_Comm comm;
     int x = 1, y, class;
@@ -345,7 +345,7 @@ static void errors(void) {
     EXPECT(class == MPI_ERR_TYPE || class == MPI_ERR_OP);
     for (int round = 0; round < 2; round++)
         EXPECT(CALL(Allreduce)(&x, &y, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && y == size);
-    /* Like calls that were good. Not every MPI refuses one buffer for both. */
+    /* Equal to valid calls except for the error. Not every MPI refuses one buffer for both sides. */
     if (CALL(Allreduce)(&x, &x, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS) EXPECT(x == size);
     CALL(Bcast)(&x, 1, MPI_INT, 0, comm);
     MPI_Error_class(CALL(Bcast)(&x, 1, MPI_INT, -1, comm), &class);
@@ -365,7 +365,7 @@ int main(int argc, char **argv) {
     CALL(Allreduce)(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     vectors(MPI_COMM_WORLD);
     types(MPI_COMM_WORLD);
-    /* MPICH itself writes there. */
+    /* MPICH's own bcast writes to the root's buffer. */
     const char *const except = getenv("HOPBINE_EXCEPT");
     if (!except || !strstr(except, "bcast")) unwritable(MPI_COMM_WORLD);
     requests(MPI_COMM_WORLD);
@@ -373,10 +373,10 @@ int main(int argc, char **argv) {
     communicators();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    /* Not every MPI checks what it is given. */
+    /* Not every MPI checks arguments. */
     if (argc > 1 && strcmp(argv[1], "wrong") == 0) errors();
     if (argc > 1 && strcmp(argv[1], "huge") == 0) huge(MPI_COMM_WORLD);
-    /* Everybody is right. MPI_Finalize is not part of it: MPICH's over TCP hangs now and then. */
+    /* All ranks have passed. MPI_Finalize is not part of the test: MPICH's over TCP hangs occasionally. */
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) puts("all correct");
     fflush(stdout);

@@ -1,5 +1,5 @@
-! MPI's collectives from Fortran, with the interface that is compiled in: mpif.h, mpi, or mpi_f08.
-! Rank 0 prints "all correct", if the preload library (HOPBINE_REPORT) or MPI serves them.
+! MPI's collectives from Fortran, with the interface chosen at compile time: mpif.h, mpi, or mpi_f08. Rank 0 prints
+! "all correct". The preload library (with HOPBINE_REPORT set) or MPI serves the calls.
 program calls
 #ifdef USE_mpi_f08
   use mpi_f08
@@ -47,7 +47,7 @@ program calls
 
 contains
 
-  ! Of collectives and messages, waited for together and apart.
+  ! Requests of collectives and messages, waited for together and separately.
   subroutine requests
     integer :: out(2), sums(2), from, place, n_done, places(4)
     logical :: is_done

@@ -1,6 +1,6 @@
-/* hopbine's communicators of MPI's (hopbine_comm_from_mpi): of all ranks, of halves in another order, of one rank; what is
- * no intracommunicator is refused with a reason. Before hopbine has started (HOPBINE_START=call) that of all ranks comes
- * first. Prints "all sums are right" on rank 0. */
+/* Makes hopbine's communicators from MPI's (hopbine_comm_from_mpi): of all ranks, of halves in another order, of one
+ * rank. Other communicators than intracommunicators must be refused with a reason. Before hopbine has started
+ * (HOPBINE_START=call), the communicator of all ranks comes first. Prints "all sums are right" on rank 0. */
 #include "program.h"
 
 #include <hopbine_mpi.h>

@@ -1,7 +1,6 @@
-/* Many requests under way at once, more than a window of them, on communicators with different ranks first:
- * collectives and lengths by chance, the same on all ranks; every element is looked at. In turn, ranks come late.
- *
- *   crowd [SEED [ROUNDS]] */
+/* Many active requests at once, more than a window of them, on communicators with different first ranks. Collectives
+ * and lengths are random, the same on all ranks; every element is checked. Ranks take turns at coming late. crowd
+ * [SEED [ROUNDS]] */
 #include "program.h"
 
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 enum { COMMS = 3, REQUESTS = 150, KINDS = 6 };
 
-/* One call. Blocks are of `count` numbers, or, of an alltoallv, of so many for each rank: block_of. */
+/* One call. A block has `count` numbers, or, in an alltoallv, block_of() numbers for each rank. */
 struct call {
     MPI_Comm comm;
     int kind, rank, size, root, count, tag;
@@ -25,7 +24,7 @@ static int chance(int below) {
     return (int)(state % (unsigned)below);
 }
 
-/* What rank `from` has at `at` of what is for rank `to`: small, so that sums are exact. */
+/* Element `at` of rank `from`'s data for rank `to`: small, so that sums are exact. */
 static double value(const struct call *call, int from, int to, int at) {
     return (call->tag * 7 + from * 5 + to * 3 + at) % 101;
 }
@@ -97,7 +96,7 @@ int main(int argc, char **argv) {
     static MPI_Request requests[REQUESTS];
     MPI_Comm comms[COMMS] = {MPI_COMM_WORLD};
     int provided;
-    /* Without this MPI serves requests over its messages. */
+    /* Without MPI_THREAD_MULTIPLE, MPI serves requests if hopbine's messages go over MPI. */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 #ifdef HB
     HB_Init();

@@ -1,6 +1,6 @@
-/* Rank 2 sends as many elements to rank 0 as the first argument says, and rank 0 expects as many as
- * the second says: rank 0 is told, nobody else but perhaps rank 2 is, nobody waits for ever, what lies
- * behind the last block is left alone, and the next call is served. */
+/* Rank 2 sends as many elements to rank 0 as the first argument says, rank 0 expects as many as the second says. Rank
+ * 0 must get an error, no other rank except perhaps rank 2 may get one, no rank may hang, memory behind the last
+ * block must stay unchanged, and the next call must be served. */
 #include <hopbine_mpi.h>
 #include <mpi.h>
 
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     }
     double *send = calloc((size_t)all_sent + 1, sizeof *send), *recv = malloc(((size_t)all_taken + GUARD) * sizeof *recv);
     for (int i = 0; i < all_taken + GUARD; i++) recv[i] = 77;
-    /* Enough short messages to know what MPI takes for one. */
+    /* Enough short sends for hopbine to have timed MPI's sends (src/endpoint/mpi/lengths.rs). */
     for (int i = 0; i < 40; i++) HB_Barrier(MPI_COMM_WORLD);
     error = HB_Alltoallv(send, sent, from, MPI_DOUBLE, recv, taken, to, MPI_DOUBLE, MPI_COMM_WORLD);
     MPI_Error_class(error, &class);

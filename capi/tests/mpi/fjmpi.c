@@ -1,5 +1,5 @@
-/* Stands in for Fujitsu MPI's extensions: a job of 3x2 nodes, from the last one to the first, whose
- * ranks come in pairs if there are twelve. For capi/tests/mpi/place.c. */
+/* A stand-in for Fujitsu MPI's extensions: a job of 3x2 nodes, in reverse order, with two ranks per node if there are
+ * twelve ranks. For capi/tests/mpi/place.c. */
 #include <mpi.h>
 
 int FJMPI_Topology_get_dimension(int *dimension);

@@ -1,7 +1,7 @@
-/* What a program on several hosts does with communicators: one per host, one across the hosts, and in
- * turned order; calls of all lengths in a row on each, from several threads at once, made and freed over and
- * over. The same program plain and under the preload library.
- * The argument is the length of the longest vector in MiB. Prints "all groups are right" on rank 0. */
+/* Communicators as a program on several hosts makes them: one per host, one across the hosts, and one in reverse
+ * order. On each: calls of all lengths in a row, from several threads at once, and repeated making and freeing. The
+ * same program runs with MPI alone and under the preload library. The argument is the length of the longest vector in
+ * MiB. Prints "all groups are right" on rank 0. */
 #include "program.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ enum { N_LENGTHS = sizeof lengths / sizeof *lengths, LONGEST = 70000 };
 
 static double value(int r, int i) { return 3 * r + i % 1000; }
 
-/* All lengths in a row, long after short; `shift` keeps calls of different times apart. */
+/* Calls of all lengths, long ones after short ones; `shift` makes the data of different calls differ. */
 static void row(MPI_Comm comm, int shift) {
     int me, n_ranks;
     MPI_Comm_rank(comm, &me);
@@ -46,7 +46,7 @@ static void make(MPI_Comm comms[KINDS]) {
     MPI_Comm_rank(comms[0], &in_host);
     MPI_Comm_split(MPI_COMM_WORLD, in_host, rank, &comms[1]);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[2]);
-    /* The last rank is in none of them. */
+    /* The last rank is not in comms[3]. */
     MPI_Comm_split(MPI_COMM_WORLD, rank == size - 1 ? MPI_UNDEFINED : 7, rank, &comms[3]);
 }
 
@@ -75,7 +75,7 @@ static void *threaded(void *comm) {
     return NULL;
 }
 
-/* Each with a communicator of its own: of the host, across hosts, and of all. */
+/* Each thread has a communicator of its own: of the host, across hosts, or of all ranks. */
 static void threads(void) {
     pthread_t thread[THREADS];
     MPI_Comm comms[KINDS];

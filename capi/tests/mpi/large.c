@@ -1,15 +1,15 @@
-/* HB_Allgatherv_c and its kin where MPI serves them: between two groups of ranks, whose lists are as long as the other
- * group, of which roots only have some, and some are not looked at; at once and by requests. Prints "all correct" on
- * rank 0. */
+/* HB_Allgatherv_c and the other large-count vector forms, served by MPI: on an intercommunicator. Lists are as long
+ * as the remote group; some only the root has, and some are not read. Blocking and by requests. Prints "all correct"
+ * on rank 0. */
 #define HB
 #include "program.h"
 
 #include <stdlib.h>
 
-/* What rank r of the world gives to rank `to` of the other group. */
+/* The value that rank r of the world sends to rank `to` of the remote group. */
 static int gift(int r, int to) { return 100 * r + to; }
 
-/* Of this group and the other: ranks, and the first one's rank in the world. */
+/* Sizes of this group and of the remote one, and the world ranks of their first ranks. */
 static int n, n_others, first, first_other;
 
 static MPI_Count *counts_of(MPI_Count count) {
@@ -18,14 +18,14 @@ static MPI_Count *counts_of(MPI_Count count) {
     return list;
 }
 
-/* Places from the last one to the first one. */
+/* Displacements in descending order. */
 static MPI_Aint *backwards(int each) {
     MPI_Aint *list = malloc((size_t)n_others * sizeof *list);
     for (int r = 0; r < n_others; r++) list[r] = (MPI_Aint)(n_others - 1 - r) * each;
     return list;
 }
 
-/* Makes a call of both forms, and completes it. */
+/* Makes a call, blocking or non-blocking, and completes it. */
 #define EACH(is_request, Name, name, ...)                                                          \
     do {                                                                                           \
         MPI_Request request;                                                                       \
@@ -39,13 +39,13 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     HB_Init();
-    /* The first rank alone, and the others. */
+    /* One group is the first rank, the other one all further ranks. */
     const int is_first = rank == 0;
     n = is_first ? 1 : size - 1, n_others = size - n, first = is_first ? 0 : 1, first_other = is_first ? 1 : 0;
     const int mine = rank - first, root = is_first ? MPI_ROOT : 0;
     MPI_Comm_split(MPI_COMM_WORLD, is_first, rank, &group);
     MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, first_other, 0, &between);
-    /* What nobody may look at is too much. */
+    /* Counts that must not be read are too large for an int. */
     MPI_Count *const counts = counts_of(1), *const unread = counts_of((MPI_Count)1 << 40);
     MPI_Aint *const back = backwards(1), *const bytes = backwards(sizeof(int));
     MPI_Datatype *const types = malloc((size_t)n_others * sizeof *types);
@@ -66,13 +66,13 @@ int main(int argc, char **argv) {
         EACH(is_request, Scatterv, scatterv, gifts, is_first ? counts : unread, back, MPI_INT, got, 1, MPI_INT, root,
              between);
         EXPECT(is_first || got[0] == gift(0, mine));
-        /* As many blocks as this group has ranks: the sum of what the others give. */
+        /* As many blocks as this group has ranks: the sum of the remote ranks' contributions. */
         for (int r = 0; r < size; r++) all_gifts[r] = rank;
         MPI_Count each[size];
         for (int r = 0; r < n; r++) each[r] = is_first ? n_others : 1;
         EACH(is_request, Reduce_scatter, reduce_scatter, all_gifts, got, each, MPI_INT, MPI_SUM, between);
         EXPECT(got[0] == (is_first ? size * (size - 1) / 2 : 0));
-        /* In place nobody looks at what is sent. */
+        /* In place, the send arguments are not read. */
         int own = 7;
         const MPI_Count one = 1;
         const MPI_Aint here = 0;

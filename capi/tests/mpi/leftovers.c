@@ -1,7 +1,7 @@
-/* What HB_Init makes of MPI's objects is freed: when hopbine cannot be started, at once, on all ranks (`cannot`), or on
- * one, which has a wrong setting (`one`); else in MPI_Finalize, also where the program has started hopbine itself
- * (`own`). Counts calls of hopbine's libraries, which find these definitions before MPI's. Prints "nothing is left" on
- * rank 0. */
+/* Checks that the MPI objects which HB_Init makes are freed. If hopbine cannot be started on all ranks (`cannot`), or
+ * on one rank with an invalid setting (`one`): at once. Else in MPI_Finalize, also if the program has started hopbine
+ * itself (`own`). Counts calls from hopbine's libraries, which find these definitions before MPI's. Prints "nothing
+ * is left" on rank 0. */
 #define _GNU_SOURCE
 #define HB
 #include "program.h"
@@ -14,7 +14,7 @@
 
 static int n_comms, n_groups, n_requests;
 
-/* Whether a call comes from a library of this name, and not from what it calls. */
+/* Whether a call comes directly from a library of this name, not from a function that the library calls. */
 static int is_its(const void *caller, const char *library) {
     Dl_info from;
     return dladdr(caller, &from) && strstr(from.dli_fname, library);
@@ -31,7 +31,8 @@ COUNT("libhopbine", PMPI_Comm_free, (MPI_Comm * comm), (comm), n_comms, -1)
 COUNT("libhopbine_hb", PMPI_Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), n_groups, 1)
 COUNT("libhopbine_hb", PMPI_Group_free, (MPI_Group * group), (group), n_groups, -1)
 
-/* Of a rank alone, as messages between ranks are not; and the end of the same one. */
+/* The receive that the library posts on a communicator of one rank, unlike messages between ranks; its wait is
+ * counted, too. */
 static MPI_Request alone = MPI_REQUEST_NULL;
 
 int PMPI_Irecv(void *data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) {

@@ -1,27 +1,26 @@
-/* What MPI does beside collectives that hopbine serves, under the preload library. What was sent before a collective is
- * seen by the first look after it, though calls of hopbine's do not move MPI on; and a rank that waits in a collective
- * serves the others, who lock its window, or send it what it takes later. Prints "all seen" on rank 0.
- *
- * Some MPIs fail at the former without hopbine: the standard has programs look again. */
+/* MPI's own work beside collectives that hopbine serves, under the preload library. (1) A message that was sent
+ * before a collective is seen by the first test after it, although hopbine's calls make no progress on MPI. (2) A
+ * rank that waits in a collective serves other ranks that lock its window, or send messages which it receives later.
+ * Prints "all seen" on rank 0. Some MPIs fail at (1) without hopbine: the standard lets programs test again. */
 #include "program.h"
 
 #include <string.h>
 
 enum { ROUNDS = 50, FEW = 6, WORDS = 4000, LONG = 1 << 20 };
 
-/* Rank 1 sends so many messages to rank 0, */
+/* Rank 1 sends n messages to rank 0. */
 static void send(int n) {
     for (int i = 0; rank == 1 && i < n; i++) MPI_Send(&i, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
 }
 
-/* which receives one. */
+/* Rank 0 receives one. */
 static void receive(int want) {
     int got;
     MPI_Recv(&got, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT(got == want);
 }
 
-/* All ranks meet, by a collective of any form. */
+/* Synchronises all ranks by a collective of any form. */
 static void meet(int round) {
     int one = 1, sum, all[64];
     MPI_Request request;
@@ -52,7 +51,7 @@ static void probes(int round) {
         EXPECT(flag);
         MPI_Mrecv(&flag, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
     }
-    /* As long as there is one. */
+    /* Until all messages are received. */
     send(FEW);
     meet(round);
     for (int n = 0; rank == 0; n++) {
@@ -96,7 +95,7 @@ static void exposure(int round, MPI_Win win, const int *mine, MPI_Group first, M
     EXPECT(flag && *mine == round);
 }
 
-/* Rank 0 waits in a collective, and the others need it. */
+/* Rank 0 waits in a collective while the others need its progress. */
 static void served(int round, MPI_Win win, int *mine) {
     static int words[WORDS], long_one[LONG];
     int before;

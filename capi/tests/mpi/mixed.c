@@ -1,7 +1,7 @@
-/* Lists in which requests of collectives, of messages, persistent ones, under way and not, and null ones stand beside
- * each other, ended by every call that takes a list: which one is said to be done, its status, what becomes of its
- * handle. Plain, and under the preload library, where hopbine serves the collectives. With an argument also persistent
- * collectives, at which some MPIs fail by themselves. Prints "every list is right" on rank 0. */
+/* Lists that mix requests of collectives and of messages, persistent, active, inactive and null ones, completed by
+ * every call that takes a list. Checks which requests are reported done, their statuses, and their handles. Runs with
+ * MPI alone, and under the preload library, where hopbine serves the collectives. With an argument also persistent
+ * collectives, which some MPIs themselves fail at. Prints "every list is right" on rank 0. */
 #include "program.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static int is_null(int at) { return requests[at] == MPI_REQUEST_NULL; }
 static int is_kept(int at) {
     return at == KEPT_RECV || at == KEPT_SEND || (with_persistent && at == KEPT_SUM);
 }
-/* Started, and to be said to be done once. */
+/* Whether a request is active, and so must be reported done once. */
 static int is_active(int at) { return is_kept(at) || at == SUM || at == RECV || at == SEND || at == BARRIER; }
 
 static void prepare(void) {
@@ -49,7 +49,7 @@ static void start(int round) {
     MPI_Ibarrier(MPI_COMM_WORLD, &requests[BARRIER]);
 }
 
-/* The request there is said to be done, for the first time. */
+/* Checks a request at its first report as done. */
 static void note(int at, int *is_done, const MPI_Request *before, const MPI_Status *status) {
     int n = -1;
     EXPECT(at >= 0 && at < N);
@@ -96,7 +96,7 @@ static void end(enum how how, int ignores) {
     }
 }
 
-/* Nothing is under way in the list; and the same with no list at all. */
+/* Checks a list without active requests, and an empty list. */
 static void expect_nothing(void) {
     for (int n = 0; n <= N; n += N) {
         int at = 0, n_done = 0, flag = 0, places[N];
@@ -123,8 +123,8 @@ static void expect_nothing(void) {
     EXPECT(flag && n == 0);
 }
 
-/* One of two is done only after the other has been seen to be: a message, or a collective. Rank 0 waits, and then has
- * rank 1 make what is left possible. */
+/* One of two requests, a message or a collective, can complete only after the other has been seen done. Rank 0 waits,
+ * and then lets rank 1 complete the remaining one. */
 static void one_first(int is_message_first, enum how how) {
     MPI_Request two[2], copy;
     int at = -1, n = 0, places[2], flag = 0, answer = 0;
@@ -137,7 +137,7 @@ static void one_first(int is_message_first, enum how how) {
         if (how == WAITSOME) MPI_Waitsome(2, two, &n, places, MPI_STATUSES_IGNORE);
         while (how == TESTSOME && n == 0) MPI_Testsome(2, two, &n, places, MPI_STATUSES_IGNORE);
         if (how == TESTALL) {
-            /* Seen to be done, it has not ended. */
+            /* MPI_Request_get_status has seen it done, which does not free it. */
             while (!flag) MPI_Request_get_status(copy, &flag, MPI_STATUS_IGNORE);
             for (int i = 0; i < 100; i++) {
                 MPI_Testall(2, two, &flag, MPI_STATUSES_IGNORE);
@@ -156,7 +156,7 @@ static void one_first(int is_message_first, enum how how) {
     }
     const int one = 1;
     MPI_Request barrier = MPI_REQUEST_NULL;
-    /* The others do not keep rank 0 from its barrier's end. */
+    /* The other ranks do not delay the end of rank 0's barrier. */
     if (rank != 1 || !is_message_first) MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
     if (rank == 1 && is_message_first) MPI_Send(&one, 1, MPI_INT, 0, TAG + 2, MPI_COMM_WORLD);
     if (rank == 1 && !is_message_first) MPI_Wait(&barrier, MPI_STATUS_IGNORE);
@@ -187,7 +187,7 @@ int main(int argc, char **argv) {
         expect_nothing();
         for (int how = TESTALL; how <= TESTSOME; how++) one_first(round % 2, how);
     }
-    /* Lists without anything under way, while something is. */
+    /* Lists without active requests, while another request is active. */
     MPI_Request beside;
     MPI_Ibarrier(MPI_COMM_WORLD, &beside);
     expect_nothing();

@@ -1,5 +1,5 @@
-! Lists of requests from Fortran, whose places begin with 1: of a collective and of messages, an inactive and a null one,
-! with mpif.h, mpi or mpi_f08, ended by every call that takes a list. Rank 0 prints "all correct".
+! Lists of requests from Fortran, whose indices begin with 1: of a collective and of messages, an inactive and a null
+! one, with mpif.h, mpi or mpi_f08, completed by every call that takes a list. Rank 0 prints "all correct".
 program mixed
 #ifdef USE_mpi_f08
   use mpi_f08
@@ -71,7 +71,7 @@ program mixed
           if (.not. flag) n_done = 0
         end select
         if (mod(how, 6) >= 4) then
-          ! All of them, each where its request is.
+          ! All requests are done, each at its own index.
           n_done = 3 * n_done
           places(1:3) = [total, got, given]
         end if

@@ -1,12 +1,12 @@
-/* Operators that do not commute, on types with and without holes, and buffers that share memory as
- * programs have them; plain and under the preload library. Prints "all in order" on rank 0. */
+/* Non-commutative operators, on types with and without holes; and overlapping buffers, as programs have them. Runs
+ * with MPI alone and under the preload library. Prints "all in order" on rank 0. */
 #include "program.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* x -> a x + b modulo a prime: of two, one after the other is another one. */
+/* Maps x -> a x + b modulo a prime; their composition does not commute. */
 enum { PRIME = 10007, MOST = 12, N = 4000 };
 struct map {
     int a;
@@ -34,7 +34,7 @@ static struct map of(int r, int i) {
     return map;
 }
 
-/* What ranks 0 to `last` make of element i. */
+/* The composition of ranks 0 to `last`, for element i. */
 static struct map up_to(int last, int i) {
     struct map all = of(0, i);
     for (int r = 1; r <= last; r++) all = after(all, of(r, i));
@@ -49,7 +49,7 @@ static void fill(struct map *buffer, int n) {
 }
 
 static int is_right(struct map got, struct map want) {
-    /* What is no data is left alone. */
+    /* Holes must stay unchanged. */
     return got.a == want.a && got.b == want.b && got.hole[0] == 77;
 }
 
@@ -91,7 +91,7 @@ static void pairs(void) {
     for (int i = 0; i < 50; i++) EXPECT(best[i].x == size - 1 && best[i].at == (size - 1 - i % size + size) % size);
     MPI_Reduce(&low, &lowest, 1, MPI_FLOAT_INT, MPI_MINLOC, 0, MPI_COMM_WORLD);
     EXPECT(rank != 0 || (lowest.x == 0 && lowest.at == size - 1));
-    /* What lies beside a pair is not touched. */
+    /* Memory beside a pair must stay unchanged. */
     struct { double x; int at, own; } real = {-rank / 2, rank, 7}, last = {0, 0, 8};
     struct { long x; int at, own; } whole = {1L << 40, size - rank, 7};
     struct { short x, own; int at; } small = {rank % 2, 7, -rank};
@@ -110,7 +110,7 @@ static void pairs(void) {
     EXPECT(any == (size < 8 ? (1 << size) - 1 : 255));
 }
 
-/* What one sends lies between what one receives; and one block is sent to everybody. */
+/* Sent blocks lie between received blocks; then one block is sent to all ranks. */
 static void interleaved(void) {
     int board[4 * MOST], counts[MOST], even[MOST], odd[MOST], none[MOST];
     for (int r = 0; r < size; r++) {

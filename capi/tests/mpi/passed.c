@@ -1,6 +1,6 @@
-/* HB_ calls of which hopbine serves some and passes on others, for a report that counts them: 3 allreduces of one
- * int on a communicator of the program's own, 5 on a rank alone, and 7 alltoallw of nothing. Prints "all are made"
- * on rank 0. */
+/* HB_ calls, some served by hopbine and some passed to MPI, for a report that counts them: 3 allreduces of one int on
+ * a communicator that the program made, 5 on a communicator of one rank, and 7 alltoallw without data. Prints "all
+ * are made" on rank 0. */
 #define HB
 #include "program.h"
 

@@ -1,4 +1,4 @@
-/* Whether hopbine places ranks as capi/tests/mpi/fjmpi.c says, which is loaded before. */
+/* Checks that hopbine places ranks as capi/tests/mpi/fjmpi.c says, which is loaded first. */
 #include <hopbine_mpi.h>
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
-/* What the test programs have in common: MPI's calls plain, or with -DHB through HB_ calls; and
- * conditions that end the job with a message if they are not true. */
+/* Common part of the test programs: MPI's calls by their own names, or with -DHB through HB_ calls; and EXPECT, which
+ * ends the job with a message if its condition is false. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #define CALL(name) MPI_##name
 #endif
 
-/* In MPI_COMM_WORLD, or where the program says otherwise. */
+/* Of MPI_COMM_WORLD, unless a program sets others. */
 static int rank, size;
 
 #define EXPECT(condition)                                                                          \

@@ -1,7 +1,6 @@
-/* Calls that do not fit each other: whoever gets what it does not expect is told, everybody comes
- * back from the call, nothing is written behind a buffer, and the next call is served as if nothing
- * had been; on the world's communicator and on others, with short and with long data. Then the same of
- * error handlers that do not come back. */
+/* Mismatched calls. A rank that gets other data than it expects must get an error, every rank must return from the
+ * call, nothing may be written behind a buffer, and the next call must be served normally. On the world's
+ * communicator and on others, with short and long data. Then the same with error handlers that do not return. */
 #include "program.h"
 
 #include <setjmp.h>
@@ -11,7 +10,7 @@ enum { LONG = 20000, GUARD = 64 };
 static int *send, *recv;
 static const char *where;
 
-/* What this rank thinks that it receives, and whether it must be told. */
+/* Checks a call's code; `elements` is the length that this rank expects, `must` whether it has to get an error. */
 static void check(const char *what, int code, int elements, int must) {
     int class = MPI_SUCCESS;
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
@@ -38,7 +37,7 @@ static void goes_on(const char *what, MPI_Comm comm) {
     for (int i = 0; i < size * LONG + GUARD; i++) recv[i] = 77;
 }
 
-/* Rank 0 says `n`, all others `m`. */
+/* Rank 0 passes the length `n`, all others `m`. */
 static void all(MPI_Comm comm, int n, int m) {
     const int mine = rank == 0 ? n : m;
     check("bcast", CALL(Bcast)(recv, mine, MPI_INT, 0, comm), mine, rank != 0);
@@ -59,7 +58,8 @@ static void all(MPI_Comm comm, int n, int m) {
     goes_on("alltoall", comm);
 }
 
-/* Rank 0 has another length for itself than it takes; others have nothing to do with that. */
+/* Rank 0's block for itself has another length on its send side than on its receive side, which must not affect other
+ * ranks. */
 static void own(MPI_Comm comm, int m) {
     int *const counts = malloc(3 * (size_t)size * sizeof *counts), *const others = counts + size, *const places = others + size;
     for (int r = 0; r < size; r++) counts[r] = others[r] = m, places[r] = r * m;
@@ -80,7 +80,7 @@ static void own(MPI_Comm comm, int m) {
     free(counts);
 }
 
-/* A type that is not committed is MPI's to refuse. */
+/* MPI has to refuse a type that is not committed. */
 static void uncommitted(MPI_Comm comm) {
     MPI_Datatype pairs;
     int class = MPI_SUCCESS;
@@ -102,7 +102,7 @@ static void leap(MPI_Comm *comm, int *code, ...) {
     longjmp(back, 1);
 }
 
-/* Calls of one rank whose error handler does not come back, as one that throws. */
+/* Calls on one rank with an error handler that does not return, like one that throws. */
 static void leaps(void) {
     MPI_Errhandler handler;
     MPI_Comm alone, made;
@@ -142,8 +142,8 @@ int main(int argc, char **argv) {
         MPI_Comm_set_errhandler(of[c], MPI_ERRORS_RETURN);
         MPI_Comm_rank(of[c], &rank);
         goes_on("nothing", of[c]);
-        /* Where there is less than an element for each rank other messages may be needed than
-         * where there is more: those of the world's communicator are on a board then, or not cut. */
+        /* With less than one element per rank, an algorithm may use other messages than with more: on the world's
+         * communicator they are then written to a board, or are not cut. */
         const int few = c == 0 ? 1 : size, many = 2 * size + 2;
         all(of[c], few, many);
         all(of[c], many, few);

@@ -1,16 +1,16 @@
-/* Requests of collectives among those of messages, and everything that MPI's calls do with them. Plain,
- * and under the preload library, where hopbine serves them; with -DHB through HB_ calls. With the argument `persistent`
- * also those; with another one also what is wrong, and what MPI's own requests fail at: Open MPI 4.1 crashes if a communicator is freed
- * while they are under way; with MPICH 4.0 threads wait for ever, and persistent collectives fail in
- * MPI_Testall and hang in MPI_Waitany. With -DMPIX persistent ones by the names that Open MPI 4 and Fujitsu MPI have for
- * them (MPIX_Allreduce_init). Prints "every request is done" on rank 0. */
+/* Requests of collectives together with those of messages, in all of MPI's calls for requests. Runs with MPI alone,
+ * and under the preload library, where hopbine serves them; with -DHB through HB_ calls. The argument `persistent`
+ * adds persistent requests. Another argument adds erroneous calls, and cases at which MPIs' own requests fail: Open
+ * MPI 4.1 crashes if a communicator with active requests is freed; with MPICH 4.0 threads hang, and persistent
+ * collectives fail in MPI_Testall and hang in MPI_Waitany. -DMPIX selects persistent collectives by their names in
+ * Open MPI 4 and Fujitsu MPI (MPIX_Allreduce_init). Prints "every request is done" on rank 0. */
 #include "program.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What can be called here: HB_ calls all, of MPI's those that it has. */
+/* Available calls: all HB_ calls, and those MPI calls that this MPI has. */
 #define HAS_MPI_4 (MPI_VERSION >= 4)
 #if HAS_MPI_4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_OWN_PERSISTENT 1
@@ -40,8 +40,8 @@ enum { MANY = 40, N = 3000, ROUNDS = 100 };
 
 static int sum_of(int x) { return size * x + size * (size - 1) / 2; }
 
-/* Rank 0 sends only when it has the result; the others, who wait for that in MPI_Recv, have to pass on
- * what they get from each other meanwhile. */
+/* Rank 0 sends only after it has the result. The others wait for that message in MPI_Recv, and meanwhile have to
+ * forward each other's data. */
 static void progress(MPI_Comm comm) {
     for (int n = 1; n <= N; n *= N) {
         static int in[N], out[N];
@@ -62,7 +62,7 @@ static void progress(MPI_Comm comm) {
     }
 }
 
-/* Rank 0 comes only after a message of the last one, whose own calls must not wait for it. */
+/* Rank 0 joins only after a message of the last rank, whose own calls must not wait for rank 0. */
 static void local(int frees_early) {
     MPI_Comm comm;
     MPI_Request requests[2];
@@ -72,14 +72,14 @@ static void local(int frees_early) {
     CALL(Iallreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
     CALL(Ibarrier)(comm, &requests[1]);
     if (rank == size - 1) MPI_Send(NULL, 0, MPI_INT, 0, 2, comm);
-    /* Its requests go on. */
+    /* The requests of the freed communicator continue. */
     if (frees_early) MPI_Comm_free(&comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     if (!frees_early) MPI_Comm_free(&comm);
     EXPECT(sum == size);
 }
 
-/* Many at a time, done in any order, among messages and blocking calls. */
+/* Many requests at a time, completed in any order, among messages and blocking calls. */
 static void many(MPI_Comm comm, int how) {
     static int in[MANY], out[MANY], from[MANY], places[3 * MANY];
     static MPI_Request requests[3 * MANY];
@@ -116,7 +116,7 @@ static void many(MPI_Comm comm, int how) {
         EXPECT(out[k] == (k % 2 || rank == k % size ? sum_of(k) : -1));
     }
     for (int i = 0; i < 3 * MANY; i++) EXPECT(requests[i] == MPI_REQUEST_NULL);
-    /* Nothing is left to wait for. */
+    /* No active request is left. */
     MPI_Waitany(3 * MANY, requests, &at, MPI_STATUS_IGNORE);
     MPI_Testsome(3 * MANY, requests, &n, places, MPI_STATUSES_IGNORE);
     EXPECT(at == MPI_UNDEFINED && n == MPI_UNDEFINED);
@@ -129,7 +129,7 @@ static int keep_count(MPI_Datatype type, int key, void *extra, void *in, void *o
     return MPI_SUCCESS;
 }
 
-/* In place, with holes, and in blocks of different sizes; types and lists go while requests are under way. */
+/* In place, with holes, and with blocks of different sizes; types and lists are freed while requests are active. */
 static void shapes(MPI_Comm comm) {
     enum { MOST = 16 };
     MPI_Request requests[6];
@@ -139,7 +139,7 @@ static void shapes(MPI_Comm comm) {
     int *to = displs + size, *to_at = to + size;
     MPI_Type_vector(10, 1, 3, MPI_INT, &every_third);
     MPI_Type_commit(&every_third);
-    /* Nobody but the program duplicates its types. */
+    /* Only the program may duplicate its types. */
     int key, n_copied = 0;
     MPI_Type_create_keyval(keep_count, MPI_TYPE_NULL_DELETE_FN, &key, NULL);
     MPI_Type_set_attr(every_third, key, &n_copied);
@@ -154,7 +154,7 @@ static void shapes(MPI_Comm comm) {
     int spread[30];
     for (int i = 0; i < 30; i++) spread[i] = rank ? -1 : i;
     CALL(Ibcast)(spread, 1, every_third, 0, comm, &requests[3]);
-    /* Rank r gives rank s r + 1 pairs, which lie apart. */
+    /* Rank r sends r + 1 pairs with gaps to rank s. */
     MPI_Type_create_resized(MPI_2INT, 0, 3 * sizeof(int), &pair);
     MPI_Type_commit(&pair);
     int *send = malloc((size_t)(size * (rank + 1) * 3) * sizeof *send);
@@ -183,7 +183,7 @@ static void shapes(MPI_Comm comm) {
 }
 
 #if HAS_PERSISTENT
-/* Started again and again, by copies of the handles, among persistent messages. */
+/* Persistent requests, started repeatedly by copies of their handles, among persistent messages. */
 static void persistent(MPI_Comm comm) {
     int in = 0, sum = 0, told = 0, got = 0, loose[6], from[6];
     MPI_Request requests[5], copies[5];
@@ -198,7 +198,7 @@ static void persistent(MPI_Comm comm) {
     MPI_Request_free(&requests[4]);
     PERSISTENT(Bcast_init)(loose, 1, every_second, 0, comm, MPI_INFO_NULL, &requests[4]);
     MPI_Type_free(&every_second);
-    /* Nothing is under way. */
+    /* No request is active. */
     int at, flag = 0;
     MPI_Testall(5, requests, &flag, MPI_STATUSES_IGNORE);
     MPI_Waitany(5, requests, &at, MPI_STATUS_IGNORE);
@@ -207,7 +207,7 @@ static void persistent(MPI_Comm comm) {
         in = rank + round, told = rank == size - 1 ? round : -1;
         for (int i = 0; i < 6; i++) loose[i] = rank ? -1 : round + i;
         memcpy(copies, requests, sizeof copies);
-        /* In another order on other ranks. */
+        /* Odd ranks start their requests in another order. */
         if (rank % 2) MPI_Start(&copies[4]);
         MPI_Startall(4, copies);
         if (rank % 2 == 0) MPI_Start(&copies[4]);
@@ -249,7 +249,7 @@ static void large(MPI_Comm comm) {
 #endif
 
 #if HAS_OWN_PERSISTENT
-/* A halo that hopbine does not serve, beside a sum. */
+/* A neighbourhood collective, which hopbine does not serve, beside a sum. */
 static void beside_own(void) {
     const int is_periodic = 1;
     int edges[2], halo[2], one = 1, sum = 0;
@@ -294,14 +294,14 @@ static void threads(void) {
     }
 }
 
-/* What is wrong is said at the call, or when the request is done. The world's errors are not asked for. */
+/* Errors are raised at the call or at the completion of the request. Calls on MPI_COMM_WORLD are not checked. */
 static void errors(void) {
     MPI_Comm comm;
     MPI_Request requests[3];
     MPI_Status statuses[3];
     enum { ROOM = 64 };
     int in[ROOM] = {1, 1}, out[ROOM], sum = 0, class;
-    /* As many that the messages meet: hopbine then fails alone (README). */
+    /* A count for which the ranks' messages still match: hopbine's call then fails alone (README). */
     const int given = rank == 1 ? 2 * size + 2 : size;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -309,7 +309,7 @@ static void errors(void) {
     EXPECT(class == MPI_ERR_COUNT);
     MPI_Error_class(CALL(Ibcast)(in, 1, MPI_INT, size, comm, &requests[0]), &class);
     EXPECT(class == MPI_ERR_ROOT);
-    /* Rank 1 gives another count: whoever has to do with it fails, alone. */
+    /* Rank 1 passes another count: only calls that involve rank 1 fail. */
     CALL(Iallreduce)(in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
     CALL(Iallreduce)(in, out, given, MPI_INT, MPI_SUM, comm, &requests[1]);
     CALL(Ibarrier)(comm, &requests[2]);
@@ -358,7 +358,7 @@ int main(int argc, char **argv) {
         threads();
         errors();
     }
-    /* Everybody is right. MPI_Finalize is not part of it: MPICH's over TCP hangs now and then. */
+    /* All ranks have passed. MPI_Finalize is not part of the test: MPICH's over TCP hangs occasionally. */
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) puts("every request is done");
     fflush(stdout);

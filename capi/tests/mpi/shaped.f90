@@ -1,7 +1,6 @@
-! The module hopbine_mpi, with the handles of mpi or mpi_f08 (-DUSE_mpi_f08): every call in each of its
-! forms, by the names that MPI gives the arguments. With -DLARGE counts are of MPI_COUNT_KIND, and displacements of
-! MPI_ADDRESS_KIND. With -DPLAIN, and HB_ renamed to MPI_, a program that knows nothing of hopbine. Rank 0 prints
-! "all correct".
+! Tests the module hopbine_mpi with the handles of mpi or mpi_f08 (-DUSE_mpi_f08): every call in each form, with MPI's
+! argument keywords. With -DLARGE counts are of MPI_COUNT_KIND, and displacements of MPI_ADDRESS_KIND. With -DPLAIN,
+! and HB_ renamed to MPI_, a program without any reference to hopbine. Rank 0 prints "all correct".
 program shaped
 #ifdef USE_mpi_f08
   use mpi_f08
@@ -27,7 +26,7 @@ program shaped
   integer, parameter :: n_forms = 2
 #endif
   integer :: rank, n_ranks, ierror, i, form
-  ! What a rank gives and gets: `one` block or `all` blocks of n, of which those of number r + 1 are rank r's.
+  ! Data that a rank sends and receives: `one` block, or `all` blocks of n numbers; block number r + 1 is rank r's.
   integer, allocatable, asynchronous :: one(:), all_ones(:, :), got(:), all_got(:, :)
   integer(count_kind), allocatable, asynchronous :: counts(:)
   integer(displ_kind), allocatable, asynchronous :: places(:), bytes(:)
@@ -338,7 +337,7 @@ program shaped
 
 contains
 
-  ! What rank r gives, to all or to rank `to`.
+  ! Data that rank r sends, to all ranks or to rank `to`.
   function block(r, to) result(values)
     integer, intent(in) :: r
     integer, intent(in), optional :: to
@@ -347,7 +346,7 @@ contains
     if (present(to)) values = values + 1000 * to
   end function
 
-  ! The sum of what the ranks from 0 to `last` give, to all or to rank `to`.
+  ! The sum of the data that ranks 0 to `last` send, to all ranks or to rank `to`.
   function total(last, to) result(values)
     integer, intent(in) :: last
     integer, intent(in), optional :: to
@@ -365,14 +364,14 @@ contains
     all_got = -1
   end subroutine
 
-  ! Completes a call; a persistent one is made twice.
+  ! Completes a call; a persistent request is started twice.
   subroutine complete
     if (form == 1) return
     call expect(ierror == MPI_SUCCESS .and. request /= MPI_REQUEST_NULL, 'begin')
     if (form == 3) then
       call MPI_Start(request, ierror)
       call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
-      ! The root of the bcast gives it.
+      ! The root's buffer of the bcast.
       got = merge(one, -1, rank == n_ranks - 1)
       all_got = -1
       call MPI_Start(request, ierror)
@@ -382,7 +381,7 @@ contains
     call expect(ierror == MPI_SUCCESS .and. request == MPI_REQUEST_NULL, 'end')
   end subroutine
 
-  ! As alltoall, in all its forms.
+  ! Checks alltoall, alltoallv and alltoallw.
   subroutine expect_exchange(what)
     character(*), intent(in) :: what
     call expect(all(all_got == reshape([(block(i, rank), i=0, n_ranks - 1)], [n, n_ranks])), what)
@@ -414,7 +413,7 @@ contains
     end select
     call complete
     call expect_exchange('alltoallw')
-    ! What is sent twice from where it was received is something else: no persistent call.
+    ! An in-place call overwrites its input, so a persistent one cannot be started twice with the same data.
     if (form == 3) return
     all_got = all_ones
     if (form == 1) call HB_Alltoallw(MPI_IN_PLACE, counts, bytes, types, all_got, counts, bytes, types, world)
@@ -425,7 +424,8 @@ contains
   end subroutine
 
 #ifndef PLAIN
-  ! A blocking call takes a section with gaps; one that gives a request refuses it, and takes one without.
+  ! A blocking call accepts a section with gaps. A non-blocking or persistent call refuses it, and accepts a
+  ! contiguous section.
   subroutine sections
     type :: pair
       integer :: first, second
@@ -465,8 +465,8 @@ contains
     call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'alltoallw of a section with gaps')
   end subroutine
 
-  ! Requests that are under way together, with other types of the program's own each: a whole block for some
-  ! ranks, single numbers for the others.
+  ! Active requests at the same time, each with its own derived types: a whole block for some ranks, single numbers
+  ! for others.
   subroutine types_at_once
     integer, parameter :: n_requests = 8
     integer, asynchronous :: received(n, n_ranks, n_requests)
@@ -491,7 +491,7 @@ contains
           lists(:, i), world, requests(i), ierror)
         call expect(ierror == MPI_SUCCESS, 'alltoallw, one of several')
       end do
-      ! The last one first.
+      ! In reverse order.
       do i = n_requests, 1, -1
         call MPI_Wait(requests(i), MPI_STATUS_IGNORE, ierror)
         all_got = received(:, :, i)
@@ -504,8 +504,8 @@ contains
   end subroutine
 
 #ifdef LARGE
-  ! Numbers that default integers do not hold: hopbine serves them, and MPI does; but not before its version 4,
-  ! which is an error.
+  ! Numbers that exceed default integers: hopbine serves them, and so does MPI, except before MPI 4, where they are an
+  ! error.
   subroutine beyond_integers
     integer(displ_kind), parameter :: far = 2_displ_kind**31
     integer(count_kind), parameter :: many = 2_count_kind**32 + 1

@@ -1,5 +1,5 @@
-! Short reductions of Fortran's types, which barrier gates perform where there are some: on MPI_COMM_WORLD, a duplicate
-! and a part of it. Rank 0 prints "all correct".
+! Short reductions of Fortran's types, which barrier gates perform if the device has them: on MPI_COMM_WORLD, a
+! duplicate and a subcommunicator. Rank 0 prints "all correct".
 program short
   use mpi
   implicit none
@@ -28,7 +28,7 @@ contains
     integer :: pairs(2, n / 2), pair_got(2, n / 2)
     double precision :: doubles(2, n / 2), doubles_got(2, n / 2)
     real :: reals(2, n / 2), reals_got(2, n / 2)
-    ! What each rank gives.
+    ! Each rank's input.
     integer, allocatable :: given(:, :)
     logical, allocatable :: given_truth(:, :)
 
@@ -66,7 +66,7 @@ contains
     call expect(all(truth .eqv. any(given_truth, 2)), 'MPI_LOR')
     call MPI_Allreduce(given_truth(:, me), truth, n, MPI_LOGICAL, MPI_LXOR, comm, ierror)
     call expect(all(truth .eqv. parity(given_truth, 2)), 'MPI_LXOR')
-    ! Of equal values, which there are many of, the lowest location.
+    ! Among equal values, of which there are many, the lowest location.
     pairs(1, :) = mod(given(:n / 2, me), 3)
     pairs(2, :) = n_ranks - me
     call MPI_Allreduce(pairs, pair_got, n / 2, MPI_2INTEGER, MPI_MINLOC, comm, ierror)
@@ -83,7 +83,7 @@ contains
     call MPI_Barrier(comm, ierror)
   end subroutine
 
-  ! The lowest location, by ranks from the last down, of this value among what they give.
+  ! The lowest location of `value` in the ranks' input; a rank's location is the number of ranks minus its rank.
   integer function lowest(of, value)
     integer, intent(in) :: of(:), value
     lowest = size(of) + 1 - findloc(mod(of, 3), value, 1, back=.true.)

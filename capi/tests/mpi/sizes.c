@@ -1,5 +1,5 @@
-/* Calls with lists of counts, all with blocks of 300 bytes, for a report that has them by size: also in place, where a
- * rank says no count of its own. Prints "all are made" on rank 0. */
+/* Calls with lists of counts, all with blocks of 300 bytes, for a report by size: also in place, where a rank passes
+ * no count of its own. Prints "all are made" on rank 0. */
 #include "program.h"
 
 enum { MOST_RANKS = 16, BYTES = 300 };

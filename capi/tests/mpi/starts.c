@@ -1,5 +1,5 @@
-/* HB_ calls of a program that never calls HB_Init, on communicators of its own: of half of the ranks each, or of all
- * (`all`). MPI_Init_thread in place of MPI_Init: `thread`. Prints "the sums are right" on rank 0. */
+/* HB_ calls in a program that never calls HB_Init, on communicators that it makes: of half of the ranks each, or of
+ * all (`all`). With `thread`, MPI_Init_thread in place of MPI_Init. Prints "the sums are right" on rank 0. */
 #define HB
 #include "program.h"
 

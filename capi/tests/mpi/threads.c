@@ -1,6 +1,6 @@
-/* Threads that call collectives at the same time, each on a communicator of its own, while another one
- * exchanges messages; and communicators made and freed meanwhile. Plain, under the preload library,
- * and, compiled with -DHB, through HB_ calls. Prints "no thread in another's way" on rank 0. */
+/* Threads that call collectives at the same time, each on its own communicator, while another thread exchanges
+ * messages, and communicators are made and freed. Runs with MPI alone, under the preload library, and, compiled with
+ * -DHB, through HB_ calls. Prints "no thread in another's way" on rank 0. */
 #include "program.h"
 
 #include <pthread.h>

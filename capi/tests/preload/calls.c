@@ -1,4 +1,4 @@
-/* Calls of a program, or of an extension that one loads. */
+/* Calls from a program, or from an extension that a program loads. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ int calls(void) {
     for (long call = 1; call < 3; call++)
         if (MPI_Alltoallw(call, 2, 3, 4, 5, 6, 7, 8, -9) != 7) return 2;
 #ifdef MISSING
-    /* As programs do that look for what an MPI has. */
+    /* As programs do to find out whether an MPI has a function. */
     int (*const barrier)(long) = (int (*)(long))dlsym(RTLD_DEFAULT, "MPI_Barrier");
     barrier(1);
 #endif

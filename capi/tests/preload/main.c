@@ -1,4 +1,5 @@
-/* A program that is linked to an MPI; with EXTENSION, one that loads who is, for whom alone that MPI then is. */
+/* A program that is linked to an MPI. With EXTENSION: a program that loads a library which is linked to an MPI; only
+ * that library then sees the MPI. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* A stand-in for an MPI library, of the family that FAMILY_FUNCTION is one of: it has some of MPI's names and says what it
- * was called with. */
+/* A stand-in for an MPI library of the family that has FAMILY_FUNCTION: it defines some of MPI's names and prints its
+ * calls. */
 #include <stdio.h>
 
 int MPI_Init(int *argc, char ***argv);

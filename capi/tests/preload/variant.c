@@ -1,7 +1,7 @@
-/* A stand-in for libhopbine_mpi.so: it serves one call and passes it on. */
+/* A stand-in for libhopbine_mpi.so: it prints one call and passes it on. */
 #include <stdio.h>
 
-/* Found among what all can see, as an MPI's constants are. */
+/* Found in the global scope, like an MPI's constants. */
 void FAMILY_FUNCTION(void);
 
 static void *(*find)(const char *name);

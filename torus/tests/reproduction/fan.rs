@@ -86,7 +86,7 @@ pub(super) fn write(page: &mut Page) {
         "section 3.3: B = P - (K + 1)",
         "every P and r",
         "the same; the room is as long as the longest block that passes in each position, not B times the longest of all".into(),
-        "yes, for all P to 48 and r to P (`src/engine/passing.rs` tests the bytes)",
+        "yes, for all P to 48 and r to P (`src/engine/compile/passing.rs` tests the bytes)",
     );
     assert!(all().filter(|&(p, r)| r + 1 >= p).all(|(p, r)| ring(p, r).passing == 0));
     row("section 3.3: no buffer if r > P - 2", "B = 0", "0 for r = P - 1 and r = P".into(), "yes");

@@ -1,4 +1,5 @@
-/* FFTW's transforms over MPI: there, and back transposed, against the transform of one process. */
+/* FFTW's transforms over MPI, forward and backward with transposed order, compared with the transform of one process.
+ */
 #include <fftw3-mpi.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Parallel HDF5: a matrix written by all ranks at once, in slabs of different heights and in chunks,
- * and read back turned. Prints "read what was written" on rank 0. */
+/* Parallel HDF5: all ranks write a matrix, in slabs of different heights and in chunks, and read it back transposed.
+ * Prints "read what was written" on rank 0. */
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     static int slab[ROWS * COLUMNS];
     for (int is_chunked = 0; is_chunked < 2; is_chunked++) {
-        /* The last rank has what is left over. */
+        /* The last rank has the remaining rows. */
         int each = ROWS / (size + 1), first = rank * each, count = rank == size - 1 ? ROWS - first : each;
         for (int i = 0; i < count; i++)
             for (int j = 0; j < COLUMNS; j++) slab[i * COLUMNS + j] = 1000 * (first + i) + j;

@@ -1,18 +1,18 @@
 /*
- * packets.c - messages between all ranks in the way of RIKEN's libutf: ids made up from coordinates,
- * memory under agreed STags, room asked for by an atomic operation, packets of 256 bytes put without
- * a notice and found by watching their headers, several of them in one put, and room given back by
- * an atomic operation whose notice at the other side says what it was on.
+ * packets.c - messages between all ranks by the protocol of RIKEN's libutf. Ids are computed from coordinates, and
+ * memory is registered under agreed STags. An atomic operation requests a slot of 16 packets. Packets have 256 bytes;
+ * a put writes several packets without a notice, and the receiver polls their headers. Another atomic operation
+ * returns the slot: the notice on the sender's side tells which word the operation was on.
  *
- * With -DHEADER_LAST the header of a packet lies behind its payload. With -DCQS_BY_THREE the ranks of
- * a node are taken to have every third CQ, as by libutf's later table for Fugaku.
+ * With -DHEADER_LAST the header of a packet follows its payload. With -DCQS_BY_THREE the ranks of a node are assumed
+ * to have every third CQ, as in libutf's later table for Fugaku.
  */
 #include <jtofu.h>
 #include <utofu.h>
 
 #include "ranks.h"
 
-/* As such programs declare it themselves. */
+/* libutf's programs declare this function themselves. */
 extern void utofu_get_last_error(const char *);
 
 enum { RANKS = 16, SLOT = 16, PACKET = 256, MESSAGES = 120, CMP_ID = 7 };
@@ -41,13 +41,14 @@ static struct {
     struct packet packets[RANKS][SLOT];
 } ALIGNED in;
 static struct packet ALIGNED out[RANKS][SLOT];
-/* By peer: 1 when it has emptied the slot. */
+/* By peer: 1 once the peer has emptied the slot. */
 static uint32_t ALIGNED room[RANKS];
 
 static utofu_vcq_hdl_t vcq;
 static utofu_vcq_id_t ids[RANKS];
 static utofu_stadd_t out_stadd, in_stadd, room_stadd;
-/* By peer: my slot there, or -1; packets put into it; what it sent last. By slot here: where to look. */
+/* By peer: this rank's slot there, or -1; whether a slot is requested; packets put into the slot; messages sent; 1000
+ * times the messages received, plus the packets of the current one. By slot here: the next packet to check. */
 static int slot_at[RANKS], asked[RANKS], used[RANKS], sent[RANKS], got[RANKS], place[RANKS];
 
 static void check(int rc, const char *what)
@@ -61,7 +62,7 @@ static void check(int rc, const char *what)
 }
 #define CALL(f, ...) check(f(__VA_ARGS__), #f)
 
-/* The CQ of the n-th of `ppn` ranks of a node, by libutf's table; it uses TNI n. */
+/* The CQ of the n-th of `ppn` ranks of a node, by libutf's table; the rank uses TNI n. */
 static int cq_of(int ppn, int n)
 {
 #ifdef CQS_BY_THREE
@@ -115,11 +116,11 @@ static void start(void)
     memset(slot_at, -1, sizeof slot_at);
 }
 
-/* Length in packets of the k-th message to a rank, and what its bytes are. */
+/* Length in packets of the k-th message to a rank; value of its bytes. */
 static int length_of(int k, int to) { return 1 + (k * 7 + to) % 4; }
 static uint8_t byte_of(int from, int k, int i) { return from * 31 + k * 5 + i; }
 
-/* Sends what it can to a peer: asks for a slot, fills it, and waits when it is full. */
+/* Sends one message to a peer if possible: requests a slot, fills it, and waits while it is full. */
 static void send_on(int to)
 {
     utofu_stadd_t base;
@@ -145,7 +146,7 @@ static void send_on(int to)
          UTOFU_ONESIDED_FLAG_TCQ_NOTICE | UTOFU_ONESIDED_FLAG_STRONG_ORDER, NULL);
     used[to] += n;
     sent[to]++;
-    /* The rest of the slot is empty packets, so that the receiver comes to its end. */
+    /* Empty packets fill the rest of the slot, so that the receiver reaches its end. */
     if (sent[to] < MESSAGES && used[to] + length_of(sent[to], to) > SLOT && used[to] < SLOT) {
         p = &out[to][used[to]];
         for (int i = used[to]; i < SLOT; i++)
@@ -157,7 +158,7 @@ static void send_on(int to)
     }
 }
 
-/* Looks at the next packet of a slot; 1 if one was there. */
+/* Checks for the next packet of a slot; returns 1 if it has arrived. */
 static int receive_from(int slot)
 {
     volatile struct packet *there = &in.packets[slot][place[slot]];
@@ -201,7 +202,7 @@ static void progress(void)
         if (n.notice_type == UTOFU_MRQ_TYPE_LCL_ARMW) {
             slot_at[n.edata] = n.rmt_value;
         } else if (n.notice_type == UTOFU_MRQ_TYPE_RMT_ARMW) {
-            /* Which word it was is in rmt_value. */
+            /* rmt_value identifies the word. */
             const int peer = (n.rmt_value - room_stadd) / 4;
             if (peer != (int)n.edata || room[peer] != 1)
                 ranks_stop("a notice names another word", n.rmt_value);
