@@ -98,8 +98,9 @@ impl BulkPlaces {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flat_buffer::{Contribution, FlatBuffer};
+    use super::super::flat_buffer::FlatBuffer;
     use super::super::flat_buffers::{FlatBufferLease, FlatBuffers};
+    use super::super::flat_call::Contribution;
     use super::*;
 
     const LEN: usize = CONTRIBUTION_BYTES / 4;

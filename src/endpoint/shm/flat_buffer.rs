@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
 use super::bulk::{BulkPlaces, HeldPlaces};
+use super::flat_call::{Contribution, Entered, HAS_READ, NUMBER_BIT};
 use super::flat_groups::FlatGroups;
-use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, ShmLayout};
+use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, ShmLayout};
 use super::segment::Segment;
 use super::store_policy::StorePolicy;
 
@@ -29,53 +30,6 @@ pub(super) const BASE: usize = 16;
 pub(super) const INLINE_BYTES: usize = LINE - 8;
 /// A longer contribution may be in a bulk place. The word after the stamp is then one more than its offset there.
 const PLACED_BYTES: usize = 4096;
-
-/// A stamp: the call's signature (bits 0 to 15), whether its rank had read all earlier calls (16), its number (17
-/// on).
-const NUMBER_BIT: u32 = 17;
-pub(super) const HAS_READ: u64 = 1 << 16;
-
-/// A call that this rank has entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entered {
-    number: u64,
-    signature: u16,
-}
-
-impl Entered {
-    /// The call's number on the flat buffer.
-    pub fn number(self) -> u64 {
-        self.number
-    }
-
-    /// The stamp of all ranks' contributions to the call, without [`HAS_READ`].
-    #[inline]
-    pub(super) fn stamp(self) -> u64 {
-        self.number << NUMBER_BIT | u64::from(self.signature)
-    }
-
-    #[inline]
-    fn turn(self) -> usize {
-        (self.number % DEPTH) as usize
-    }
-
-    #[inline]
-    fn place(self) -> usize {
-        LINE + self.turn() * STRIDE
-    }
-}
-
-/// The contribution of a rank to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contribution {
-    /// The rank has not contributed yet.
-    Missing,
-    /// The contribution starts here. It stays until this rank enters another call, or, after
-    /// [`read_later`](FlatBuffer::read_later), until this rank reports it as read.
-    At(*const u8),
-    /// The rank makes another call, with another signature.
-    Other,
-}
 
 /// A flat buffer as one rank sees it.
 #[derive(Debug)]
@@ -196,7 +150,7 @@ impl FlatBuffer {
             self.own_read = self.call;
         }
         self.publish();
-        Entered { number: self.call, signature }
+        Entered::new(self.call, signature)
     }
 
     /// Postpones the reads of the call entered last, perhaps until after other calls are entered. Postponed calls are

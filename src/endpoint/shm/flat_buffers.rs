@@ -175,7 +175,7 @@ impl FlatBufferLease {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flat_buffer::{Contribution, Entered};
+    use super::super::flat_call::{Contribution, Entered};
     use super::*;
 
     fn all(n_ranks: usize) -> Vec<Arc<FlatBuffers>> {

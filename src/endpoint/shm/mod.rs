@@ -26,6 +26,7 @@ mod descriptor;
 mod early;
 mod flat_buffer;
 mod flat_buffers;
+mod flat_call;
 mod flat_groups;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod hostile;
@@ -49,8 +50,9 @@ use std::sync::Arc;
 use hopbine_meet::PtracePermission;
 use hopbine_torus::PortId;
 
-pub use flat_buffer::{Contribution, Entered, FlatBuffer};
+pub use flat_buffer::FlatBuffer;
 pub use flat_buffers::{FlatBufferLease, FlatBuffers};
+pub use flat_call::{Contribution, Entered};
 pub use layout::GROUP_BYTES;
 #[cfg(feature = "fuzzing")]
 pub(crate) use setup::check_card;

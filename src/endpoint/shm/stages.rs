@@ -9,7 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::flat_buffer::{Contribution, Entered, FlatBuffer, HAS_READ, INLINE_BYTES};
+use super::flat_buffer::{FlatBuffer, INLINE_BYTES};
+use super::flat_call::{Contribution, Entered, HAS_READ};
 use super::flat_groups::FlatGroups;
 use super::layout::{DEPTH, GROUP_STRIDE, LINE};
 

@@ -182,6 +182,11 @@ impl PortProgram {
         self.task_flags.get(task as usize).copied().filter(|&flag| flag != NO_FLAG)
     }
 
+    /// The most operands of a fold.
+    pub(crate) fn most_operands(&self) -> usize {
+        self.folds.iter().map(|fold| fold.operands.len as usize).max().unwrap_or(0)
+    }
+
     /// The tasks that wait for task `task`.
     pub fn successors(&self, task: u32) -> &[u32] {
         let task = task as usize;

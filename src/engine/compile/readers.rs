@@ -32,6 +32,12 @@ pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
 }
 
 impl PortProgram {
+    /// The most messages that the program has in views at a time.
+    pub(crate) fn most_views(&self) -> usize {
+        let viewable = self.readers.iter().filter(|&&reader| reader < RESULT).count();
+        viewable.min(self.recv_window as usize)
+    }
+
     /// Where the bytes may go that a receive or a copy writes; `past_caches`: as [`Program`](super::program::Program)
     /// says.
     pub(crate) fn arrival(&self, task: u32, past_caches: bool) -> Arrival {

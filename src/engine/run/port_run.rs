@@ -18,7 +18,6 @@ use super::memories::{Memories, Memory};
 use super::port_flags::PortFlags;
 use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
-use crate::engine::compile::readers::RESULT;
 
 /// Bytes that local tasks of a run write before its port polls again.
 const WORK_BYTES: u64 = 64 * 1024;
@@ -70,12 +69,9 @@ impl PortRun {
     ) -> Self {
         let code = &program.ports[port.index()];
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
-        let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
-        let viewable = code.readers.iter().filter(|&&reader| reader < RESULT).count();
-        let most_views = viewable.min(code.recv_window as usize);
         PortRun {
             reducer,
-            memories: Memories::with_room(most_operands as usize + 1, most_views),
+            memories: Memories::with_room(code.most_operands() + 1, code.most_views()),
             context: 0,
             operation: 0,
             order: StartOrder::InOrder,

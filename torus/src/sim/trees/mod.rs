@@ -5,6 +5,7 @@
 //! pieces are followed from class to class by recurrences, not event by event ([`times`]): when each has arrived,
 //! when the port is done with it, when it has left.
 
+mod branches;
 mod port;
 mod subtrees;
 mod times;

@@ -1,6 +1,7 @@
 //! Times of pieces, class by class of a lane's trees. Ports that share a lane work at the same time; notifications
 //! between them cost nothing.
 
+use super::branches::{busiest, by_step, interfaces, n_sharing};
 use super::port::{Post, Received, Sent, drive};
 use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, TreesOfLanes};
 use crate::collectives::Action;
@@ -76,22 +77,6 @@ fn spans(lanes: &[CriticalPath]) -> Vec<Span> {
     (0..).zip(lanes).flat_map(of_lane).collect()
 }
 
-/// The number of messages for each piece on the port of `branch`.
-fn n_sharing(branches: &[Branch], branch: &Branch) -> usize {
-    branches.iter().filter(|other| other.port == branch.port).count()
-}
-
-/// The most messages for each piece on one port.
-fn busiest(branches: &[Branch]) -> usize {
-    branches.iter().map(|branch| n_sharing(branches, branch)).max().unwrap_or(0)
-}
-
-/// By port, until when its interface sends or receives pieces, ns; initially minus infinity.
-fn interfaces(branches: &[Branch]) -> Vec<f64> {
-    let n_ports = branches.iter().map(|branch| branch.port.index() + 1).max().unwrap_or(0);
-    vec![f64::NEG_INFINITY; n_ports]
-}
-
 /// A rank on the slowest path from the root, and when its last piece arrived, ns.
 #[derive(Clone, Copy)]
 struct Stop {
@@ -99,19 +84,6 @@ struct Stop {
     /// Messages for each piece on its sender's port.
     n_sharing: usize,
     arrival: f64,
-}
-
-/// The branches of each step, with the index of the first.
-fn by_step(branches: &[Branch]) -> Vec<(usize, &[Branch])> {
-    let mut first = 0;
-    let numbered = |of_step: &'_ [Branch]| {
-        let at = first;
-        first += of_step.len();
-        at
-    };
-    let of_steps: Vec<&[Branch]> = branches.chunk_by(|a, b| a.step == b.step).collect();
-    let firsts: Vec<usize> = of_steps.iter().copied().map(numbered).collect();
-    firsts.into_iter().zip(of_steps).collect()
 }
 
 /// The trees of a lane in a call.
