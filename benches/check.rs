@@ -1,9 +1,8 @@
-//! Question: how long does a proof take on all cores, and how much memory? Goals on two cores,
-//! allreduce with six ports: 16x16x16 in 2 s and 200 MB, 32x32x16 in 30 s, 48x69x48 in 15 min
-//! and 8 GB.
+//! Question: time and memory of a proof on all cores. Goals on two cores, allreduce with six ports: 16x16x16 in 2 s
+//! and 200 MB, 32x32x16 in 30 s, 48x69x48 in 15 min and 8 GB.
 //!
-//! `cargo bench -p hopbine-benches --bench check -- [SHAPE [ALGORITHM [COLLECTIVE]]]`; without a
-//! shape the first two. One run each: a proof is long, and says itself whether it is right.
+//! `cargo bench -p hopbine-benches --bench check -- [SHAPE [ALGORITHM [COLLECTIVE]]]`; without a shape, the first
+//! two. Each proof runs once: it takes long, and it verifies its own result.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

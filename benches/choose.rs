@@ -1,7 +1,7 @@
-//! What does it cost to choose: to look a call up in a decision table, once for each kind of call that a communicator
-//! makes, and to read the table, once for each process? Goal: below 1 ms on all of Fugaku (48x69x48).
+//! Question: the time to look up a call in a decision table, once for each kind of call of a communicator, and to
+//! read the table, once per process. Goal: below 1 ms on all of Fugaku (48x69x48).
 //!
-//! `cargo bench -p hopbine-benches --bench choose` prints medians and the longest.
+//! `cargo bench -p hopbine-benches --bench choose` prints the median and the longest time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

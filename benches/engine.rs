@@ -1,9 +1,8 @@
-//! How long does an allreduce take on emulated ranks, from call to return, of one length and of another
-//! one each time? And a sum of three integers and a barrier, by the barrier gates and by plan?
+//! Question: the time of an allreduce on emulated ranks, from call to return, with the same length in every call and
+//! with changing lengths; and of a sum of three integers and a barrier, by the barrier gates and by plan.
 //!
-//! Ranks are threads that share the cores of this machine, so these numbers say what the
-//! engine and the endpoint cost, not what a network does. Inputs are fixed; correctness is
-//! what the tests are for, but the result is checked once before timing.
+//! Ranks are threads that share the cores of this machine, so the numbers measure the engine and the endpoint, not a
+//! network. The inputs are fixed. The tests verify correctness; each benchmark checks its result once.
 
 use std::time::Instant;
 
@@ -26,7 +25,7 @@ fn allreduce(criterion: &mut Criterion) {
                         let send = vec![f64::from(comm.rank()); bytes / 8];
                         let mut recv = vec![0.0; bytes / 8];
                         let mut run = || comm.allreduce(&send, &mut recv, Op::Sum);
-                        // First contact and compilation are not what is asked here.
+                        // The measurement excludes the first contact of the ranks and compilation.
                         for _ in 0..4 {
                             run().expect("no failure");
                         }
@@ -90,7 +89,8 @@ fn small(criterion: &mut Criterion) {
     }
 }
 
-/// More lengths than programs are kept: each call is compiled, and gets its working memory.
+/// Uses more lengths than the number of cached programs: each call compiles a program and allocates its working
+/// memory.
 fn changing(criterion: &mut Criterion) {
     for (name, sizes) in [("2", &[2][..]), ("2x2", &[2, 2])] {
         let mut group = criterion.benchmark_group(format!("changing/{name}"));

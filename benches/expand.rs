@@ -1,10 +1,10 @@
-//! Question: what does it cost to expand a schedule, once for all ranks, and then to list one
-//! rank's plan, and how does that grow from 64 ranks to the whole of Fugaku (48x69x48 = 158,976
-//! ranks)? Goals: 100 ms for the expansion and 1 ms for a plan, for every collective and every
-//! algorithm, with all six ports; the pairwise alltoall lists a message per rank by nature.
+//! Question: the time to expand a schedule, once for all ranks, and to list one rank's plan, and how both grow from
+//! 64 ranks to all of Fugaku (48x69x48 = 158,976 ranks). Goals: 100 ms for the expansion and 1 ms for a plan, for
+//! every collective and every algorithm, with all six ports. The pairwise alltoall necessarily lists one message per
+//! rank.
 //!
-//! criterion measures the plans of `mixed` for all collectives (of scans the first algorithm). A table of all algorithms
-//! on 48x69x48, and of rings of 16,384, with medians, follows criterion's own lines.
+//! criterion measures the plans of `mixed` for all collectives (for scans, the first algorithm). After criterion's
+//! output follows a table of the medians of all algorithms, on 48x69x48 and on rings of 16,384.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn schedule(algorithm: &Algorithm, shape: &str) -> Option<Schedule> {
     algorithm.schedule(&request).ok()
 }
 
-/// A rank somewhere in the middle, where nothing is special.
+/// A rank in the middle, with no special position.
 fn middle(n_ranks: u32) -> Rank {
     Rank((u64::from(n_ranks) * 49 / 100) as u32)
 }
@@ -49,7 +49,7 @@ fn main() {
     let mut group = criterion.benchmark_group("plan");
     for collective in Collective::ALL {
         for shape in SHAPES {
-            // Where there is no `mixed`, as for scans, the first algorithm.
+            // Collectives without `mixed`, such as scans, use their first algorithm.
             let first =
                 || registry::all().into_iter().find(|algorithm| algorithm.collective == collective);
             let mixed = registry::find(collective, "mixed").ok().or_else(first);
@@ -57,7 +57,7 @@ fn main() {
             let schedule = schedule(&mixed, shape).expect("it serves every shape");
             let expansion = schedule.expand().expect("a valid schedule");
             let rank = middle(expansion.n_ranks());
-            // Verified first: a plan that moves something else is not worth timing.
+            // Verifies the plan before timing it.
             if let Some(expected) = mixed.promises(&schedule.shape).sent_per_rank {
                 let plan = expansion.plan(rank);
                 assert!(plan.lanes.iter().all(|lane| sent_positions(lane) == expected));

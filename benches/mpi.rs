@@ -1,8 +1,8 @@
-//! hopbine over messages of MPI's against hand-written loops of `MPI_Isend` and `MPI_Irecv` with the
-//! same schedules, in turn in one run: benches/against-loop.sh builds and starts it.
+//! Compares hopbine over MPI messages with hand-written loops of `MPI_Isend` and `MPI_Irecv` that have the same
+//! schedules, alternately in one run. benches/against-loop.sh builds and starts it.
 //!
-//! Rank 0 prints a table with the medians over the rounds, in microseconds, and of the ratios
-//! (loop / hopbine: above 1 hopbine is ahead).
+//! Rank 0 prints a table with the medians over the rounds: times in microseconds, and the ratio loop / hopbine (above
+//! 1, hopbine is faster).
 
 use std::ffi::c_int;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Hardware, init_mpi};
 
 const ROUNDS: usize = 9;
-/// Seconds of a round.
+/// Duration of a round, in seconds.
 const BUDGET: f64 = 0.006;
 const SIZES: [usize; 8] = [8, 256, 2048, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
@@ -27,12 +27,12 @@ struct Buffers {
 fn main() {
     hopbine_mpi::provide();
     let mut provided = 0;
-    // SAFETY: the start of the program.
+    // SAFETY: the program calls this once, at its start.
     unsafe {
         let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
         ffi::PMPI_Init_thread(none, nothing, ffi::thread_funneled(), &mut provided);
     }
-    // SAFETY: all ranks of the program.
+    // SAFETY: all ranks of the program make this call.
     let world = unsafe { init_mpi(ffi::comm_world()) }.expect("a world");
     let comm = world.communicator();
     let mut loops = Loops { rank: comm.rank() as usize, n: comm.size() as usize };
@@ -50,7 +50,7 @@ fn main() {
     }
     let mut logs = 0.0;
     let mut n = 0;
-    // Sizes in bytes may be given.
+    // The arguments may list sizes in bytes.
     let wanted: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
     for bytes in if wanted.is_empty() { SIZES.to_vec() } else { wanted } {
         let elements = (bytes / 8).max(loops.n).next_multiple_of(loops.n);
@@ -93,17 +93,17 @@ fn main() {
         println!("geometric mean of the ratios: {:.2}", (logs / f64::from(n)).exp());
     }
     world.finish().expect("an orderly end");
-    // SAFETY: the end of the program.
+    // SAFETY: the program calls this once, at its end.
     unsafe { ffi::PMPI_Finalize() };
 }
 
 fn ours(comm: &Communicator, algorithm: &str) -> Communicator {
-    // One port, and messages as long as the loops'.
+    // One port, and messages as long as those of the loops.
     let options = CallOptions::new().algorithm(algorithm).ports(1).segment_bytes(1 << 40);
     comm.with(options.hardware(Hardware::Never))
 }
 
-/// Medians of both sides in microseconds, and of the ratio.
+/// Medians of the loop's time and of hopbine's time, in microseconds, and of their ratio.
 fn compare(mut by_hand: Call<'_>, mut hopbine: Call<'_>, elements: usize) -> (f64, f64, f64) {
     let mut buffers = Buffers { data: vec![1.0; elements], temporary: vec![0.0; elements] };
     let once = slowest(time(&mut by_hand, &mut buffers, 3)).max(1e-7);
@@ -126,17 +126,17 @@ fn compare(mut by_hand: Call<'_>, mut hopbine: Call<'_>, elements: usize) -> (f6
 }
 
 fn time(call: &mut Call<'_>, buffers: &mut Buffers, times: usize) -> f64 {
-    // SAFETY: all ranks call it.
+    // SAFETY: all ranks make this call.
     unsafe { ffi::PMPI_Barrier(ffi::comm_world()) };
     let start = Instant::now();
     (0..times).for_each(|_| call(buffers));
     start.elapsed().as_secs_f64() / times as f64
 }
 
-/// The same on all ranks.
+/// The longest time of all ranks, in seconds.
 fn slowest(mut seconds: f64) -> f64 {
     let own = seconds;
-    // SAFETY: all ranks call it; a number each.
+    // SAFETY: all ranks make this call, with one number each.
     unsafe {
         ffi::PMPI_Allreduce(
             (&raw const own).cast(),
@@ -155,7 +155,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What one writes by hand.
+/// The hand-written loops on one rank.
 struct Loops {
     rank: usize,
     n: usize,
@@ -169,7 +169,7 @@ impl Loops {
     }
 
     fn send(&self, to: usize, out: &[f64]) -> ffi::MPI_Request {
-        // SAFETY: a constant; the slice stays until the request is waited for.
+        // SAFETY: the datatype is a constant, and the slice lives until the request is complete.
         unsafe {
             let mut request = ffi::request_null();
             let (len, what) = (out.len() as c_int, ffi::double());
@@ -224,7 +224,7 @@ impl Loops {
             let out = (rank + 1 + n - step) % n * block;
             let into = (rank + n - step) % n * block;
             let mut requests = {
-                // Two blocks of one vector.
+                // The two blocks are disjoint parts of one vector.
                 let receive = self.receive(from, &mut buffers.data[into..into + block]);
                 [receive, self.send(to, &buffers.data[out..out + block])]
             };
@@ -251,7 +251,7 @@ impl Loops {
 }
 
 fn wait(requests: &mut [ffi::MPI_Request]) {
-    // SAFETY: active requests.
+    // SAFETY: the requests are active.
     unsafe {
         let n = requests.len() as c_int;
         ffi::PMPI_Waitall(n, requests.as_mut_ptr());

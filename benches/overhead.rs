@@ -1,6 +1,6 @@
-//! What does a repeated call cost of our own, from call to return, and a request from its start to the
-//! end of the wait for it? One rank alone, by plan, so that nothing is sent and nobody is waited for; and
-//! two ranks on the emulated device.
+//! Question: hopbine's own time for a repeated call, from call to return, and for a request, from its start to the
+//! end of its wait. Measured with a single rank, by plan, so that no message is sent and no rank waits for another;
+//! and with two ranks on the emulated device.
 //!
 //! `cargo bench -p hopbine-benches --bench overhead` prints nanoseconds and, where valgrind is installed,
 //! instructions per call, which do not depend on how busy the machine is.
@@ -12,7 +12,7 @@ use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Hardware, emulate};
 
-/// Calls before any are counted.
+/// Calls before the measurement.
 const WARM_UP: usize = 100;
 
 /// Seconds that `n` calls take, on rank 0.
@@ -29,7 +29,7 @@ fn time(ranks: u32, what: &str, n: usize) -> f64 {
     times.expect("no rank fails")[0]
 }
 
-/// What is measured.
+/// The measured calls.
 const ALL: [&str; 5] =
     ["barrier", "allreduce 8 B", "allreduce 1 KiB", "a request of 8 B", "eight of 8 B"];
 

@@ -1,9 +1,9 @@
-//! What the emulated device costs: posts and polls of small puts, and at the end a table of puts
-//! between threads and between processes, each against its floor in the same run: a copy of as
-//! many bytes (`memcpy`, `process_vm_writev`) or a flag in shared memory.
+//! Costs of the emulated device: posts and polls of small puts, then a table of puts between threads and between
+//! processes. The table compares each put with a lower bound from the same run: a copy of the same size (`memcpy`,
+//! `process_vm_writev`), or a flag in shared memory.
 //!
-//! The processes are this program again, with `HOPBINE_BENCH_MEET` naming the file in which they
-//! meet. A sample of the table is 4 to 32 MiB, or 500 there-and-backs; medians are shown.
+//! The processes run this program again; `HOPBINE_BENCH_MEET` names the file through which they find each other. A
+//! sample of the table is 4 to 32 MiB, or 500 round trips. The table shows medians.
 
 use criterion::{Criterion, criterion_group};
 use std::hint::spin_loop;
@@ -20,12 +20,12 @@ use common::{EndPoint, Exchange, RMT, TCQ};
 mod pair;
 use pair::{Reach, Row, Shared};
 
-/// To a rank's process: the file in which it meets the other one.
+/// Environment variable of a rank's process: the file through which it finds the other rank.
 const MEET: &str = "HOPBINE_BENCH_MEET";
-/// To a rank's process: how many samples to take.
+/// Environment variable of a rank's process: the number of samples.
 const SAMPLES: &str = "HOPBINE_BENCH_SAMPLES";
 
-/// One thread posts to itself and polls both queues: the cost of the code alone.
+/// One thread posts to itself and polls both queues, which measures the code alone.
 fn to_oneself(b: &mut Criterion) {
     let job = Job::threads(vec![[0; 6]]);
     let _me = job.enter(0);
@@ -44,7 +44,7 @@ fn to_oneself(b: &mut Criterion) {
     ep.close();
 }
 
-/// Two threads: one way of a ping-pong is half an iteration.
+/// Two threads play ping-pong; the one-way time is half an iteration.
 fn ping_pong(b: &mut Criterion) {
     let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let ends = Exchange::new(2);
@@ -98,7 +98,7 @@ fn between_threads(samples: usize) -> Vec<Row> {
     })
 }
 
-/// Two ranks as processes; the rows come through rank 0's output.
+/// Two ranks as processes. Rank 0 prints the rows, and this process parses them.
 fn between_processes(samples: usize) -> Vec<Row> {
     let dir = tempfile::tempdir().unwrap();
     let meet = dir.path().join("meet");
@@ -129,11 +129,11 @@ fn between_processes(samples: usize) -> Vec<Row> {
     rows.collect()
 }
 
-/// What a rank's process does.
+/// Runs one rank in a process of its own.
 fn as_process(meet: &Path) {
     let number = |name| std::env::var(name).unwrap().parse().unwrap();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(meet).unwrap();
-    // SAFETY: a new mapping of a file that has the size, and is not cut while it is used.
+    // SAFETY: a new mapping of a file that has this size and is not truncated while it is in use.
     let ptr = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -145,7 +145,7 @@ fn as_process(meet: &Path) {
         )
     };
     assert_ne!(ptr, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
-    // SAFETY: atomics only, for which zeros are valid; aligned to a page, and never unmapped.
+    // SAFETY: the mapping has only atomics, for which zeros are valid, is aligned to a page and is never unmapped.
     let shared = unsafe { &*ptr.cast::<Shared>() };
     let rank = number("HOPBINE_RANK");
     for Row { bytes, put, floor } in pair::play(rank, shared, Reach::Kernel, number(SAMPLES)) {
@@ -177,7 +177,7 @@ fn main() {
     }
     benches();
     Criterion::default().configure_from_args().final_summary();
-    // As criterion does: without `--bench` only see that it runs.
+    // As in criterion, a run without `--bench` only checks that the program works.
     let samples = if std::env::args().any(|arg| arg == "--bench") { 201 } else { 3 };
     let threads = between_threads(samples);
     let processes = between_processes(samples);

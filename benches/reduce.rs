@@ -1,10 +1,10 @@
-//! How close the reduction kernels come to the memory's own speed.
+//! Question: how close the reduction kernels come to the speed of memory.
 //!
-//! `cargo bench -p hopbine-benches --bench reduce` runs the criterion groups, then prints a table of ratios;
-//! with `-- ratios` it prints the table alone. The floor is a loop that moves the same bytes (two reads and
-//! one write per lane) with the cheapest work there is, an exclusive or, in AVX2 where there is AVX2; copying
-//! is printed for context. Kernel and floor take turns inside the table's measurement, so that a noisy
-//! neighbour slows both: trust the ratios, not the rates.
+//! `cargo bench -p hopbine-benches --bench reduce` runs the criterion groups, then prints a table of ratios; with `--
+//! ratios` it prints only the table. The lower bound is a loop that moves the same bytes (two reads and one write per
+//! lane) with the cheapest operation, an exclusive or, with AVX2 if the processor has it. The table also shows the
+//! rate of a plain copy. Kernel and lower bound alternate within the measurement of the table, so that other load
+//! slows both: the ratios are more reliable than the rates.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use hopbine::reduce::{Dtype, Op, Operand, Reducer};
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// A vector of bytes that are moderate numbers under every element type, at an address aligned for all of them.
+/// A vector whose bytes are a moderate number in every element type, at an address aligned for all types.
 fn operand(dtype: Dtype, bytes: usize) -> Vec<u128> {
     let one: &[u8] = match dtype {
         Dtype::F16 => &[0x00, 0x3c],
@@ -44,14 +44,14 @@ fn xor_avx2(dst: &mut [u64], src: &[u64]) {
     xor_lanes(dst, src);
 }
 
-/// The floor: two reads and one write.
+/// The lower bound: two reads and one write.
 #[inline(never)]
 fn floor(dst: &mut [u128], src: &[u128]) {
     let dst = bytemuck::cast_slice_mut(dst);
     let src = bytemuck::cast_slice(src);
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, as asked on the line above.
+        // SAFETY: the line above has checked that the processor has AVX2.
         return unsafe { xor_avx2(dst, src) };
     }
     xor_lanes(dst, src);
@@ -69,7 +69,7 @@ fn label(bytes: usize) -> String {
     if bytes < MIB { format!("{}KiB", bytes / KIB) } else { format!("{}MiB", bytes / MIB) }
 }
 
-/// What is measured: every type where it fits a cache, the most used ones beyond.
+/// Measured cases: every type with sizes that fit in a cache, only the most used types with larger sizes.
 fn cases() -> Vec<(usize, Vec<Dtype>)> {
     let most_used = vec![Dtype::F32, Dtype::F64, Dtype::I32];
     vec![
@@ -103,7 +103,7 @@ fn criterion_groups(criterion: &mut Criterion) {
     }
 }
 
-/// Seconds of one call, measured over enough calls for the clock to be irrelevant.
+/// Seconds of one call, averaged over enough calls to hide the clock's resolution.
 fn seconds(calls: usize, mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     for _ in 0..calls {
@@ -117,7 +117,7 @@ fn median(mut samples: Vec<f64>) -> f64 {
     samples[samples.len() / 2]
 }
 
-/// Medians of rounds in which copy, floor and kernel take turns.
+/// Prints medians of rounds in which copy, lower bound and kernel alternate.
 fn ratio_table() {
     println!("\nsum, medians; GB/s of result; ratio = time / time of the floor (2 reads, 1 write)");
     println!(
@@ -161,7 +161,7 @@ fn main() {
         criterion_groups(&mut criterion);
         criterion.final_summary();
     }
-    // `cargo test` runs benches with `--test` to see that they run at all: no figures then.
+    // `cargo test` runs benches with `--test` only to check that they work; then the table is omitted.
     if !arguments.iter().any(|argument| argument == "--test" || argument == "--list") {
         ratio_table();
     }

@@ -1,8 +1,8 @@
-//! What does a lookup of the registration cache cost?
+//! Question: the time of a lookup in the registration cache.
 //!
-//! Questions: a hit (the engine's case at each port), with the call that settles the event source,
-//! among many regions; a miss; and what watching adds to `munmap`. Registering does nothing here, so
-//! only the cache is measured; nothing here is a network number.
+//! Measured are a hit among many regions (the engine's case at each port), with and without the call that settles the
+//! event source; a miss; and the time that watching adds to `munmap`. Registering does nothing here, so the benchmark
+//! measures only the cache, not a network.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use hopbine_torus::PortId;
 
 const REGION: usize = 1 << 16;
 
-/// A lookup of 4 KiB, given back.
+/// Looks up 4 KiB and releases the lease.
 fn look_up(cache: &Cache<u64>, settled: Settled, addr: usize) {
     let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
     let lease =

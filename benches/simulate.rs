@@ -1,7 +1,7 @@
-//! Question: what does a prediction of the network model take? Goals: allreduce, every algorithm, 27 sizes from
-//! 32 B to 2 GiB, by the fast player: under 1 s on 128x128, under 5 s on the whole of Fugaku (48x69x48 =
-//! 158,976 ranks); pairwise alltoall on 512 ranks by the exact player, six ports: under 10 s. With one thread;
-//! `hopbine simulate` has one for each core.
+//! Question: the time of a prediction by the network model. Goals for allreduce, every algorithm, 27 sizes from 32 B
+//! to 2 GiB, with the fast player: under 1 s on 128x128, under 5 s on all of Fugaku (48x69x48 = 158,976 ranks). Goal
+//! for pairwise alltoall on 512 ranks with the exact player and six ports: under 10 s. The benchmark uses one thread,
+//! `hopbine simulate` one per core.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn schedule(collective: Collective, name: &str, shape: &Shape) -> Option<(Schedu
     Some((schedule, flow))
 }
 
-/// The sum of what all sizes take, ns.
+/// Sum of the predicted times of all sizes, in ns.
 fn predict(
     (schedule, flow): &(Schedule, Expansion),
     routed: &RoutedPlan,
@@ -38,7 +38,7 @@ fn predict(
     sizes.map(time).sum()
 }
 
-/// Every allreduce on a shape, at 27 sizes: expanded, put on the network and played.
+/// Predicts every allreduce on a shape for 27 sizes: expands it, routes it over the network and simulates it.
 fn all_allreduces(machine: &Machine, shape: &Shape) -> f64 {
     let network = Network::new(machine.network, shape, machine.fold).expect("a shape of Tofu");
     let of = |name: &str| {

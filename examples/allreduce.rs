@@ -1,4 +1,4 @@
-//! An allreduce of the size given, again and again, by as many ranks as there are.
+//! Repeats an allreduce of the given size on all ranks of the job, and prints the time per call.
 //!
 //! ```sh
 //! cargo build --release --workspace --examples

@@ -1,15 +1,15 @@
-//! Times and repeats one call between two ranks or more; `benches/in-turn.sh` compares it with itself at
-//! another commit, and counts its instructions.
+//! Repeats one call between two or more ranks and prints its time. `benches/in-turn.sh` compares two commits with it,
+//! and counts the instructions of a call.
 //!
 //! ```sh
 //! cargo build --release --example calls
 //! ./target/release/examples/calls utofu allreduce blocking 8 20000
 //! ```
 //!
-//! The arguments are a wire (`utofu` and `shm`: two ranks that are threads; `processes`: what
-//! `hopbine launch` starts; `mpi`: what mpirun starts), a collective, a form (`blocking`, `request`:
-//! started and waited for, `persistent`), the bytes of a rank's vector or of each block, and how many
-//! calls. Rank 0 prints nanoseconds per call: the least and the median of nine parts.
+//! The arguments are a wire (`utofu` and `shm`: two ranks as threads; `processes`: ranks that `hopbine launch`
+//! starts; `mpi`: ranks that mpirun starts), a collective, a form (`blocking`; `request`: start and wait;
+//! `persistent`), the bytes of a rank's vector or of each block, and the number of calls. Rank 0 prints nanoseconds
+//! per call: the minimum and the median of nine parts.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ const WARM_UP: usize = 200;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What is repeated.
+/// The repeated call.
 struct Repeated {
     collective: String,
     form: String,
@@ -53,7 +53,7 @@ fn main() -> Outcome<()> {
 }
 
 fn threads(what: &Repeated, wire: Wire) -> Outcome<()> {
-    // Also built with releases that have no `EmulationConfig::with`.
+    // `EmulationConfig::with` would not compile with older releases, with which this example is also built.
     let mut config = EmulationConfig::new(Shape::torus(&[2])?);
     config.wire = wire;
     emulate(&config, |comm| what.run(comm))?.into_iter().collect::<Result<(), Error>>()?;
@@ -65,13 +65,13 @@ fn by_mpi(what: &Repeated) -> Outcome<()> {
     use hopbine::mpi::ffi;
     hopbine_mpi::provide();
     let (mut provided, none, nothing) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the start of the program.
+    // SAFETY: the program calls this once, at its start.
     unsafe { ffi::PMPI_Init_thread(none, nothing, ffi::thread_funneled(), &mut provided) };
-    // SAFETY: all ranks of the program call it.
+    // SAFETY: all ranks of the program make this call.
     let world = unsafe { hopbine::init_mpi(ffi::comm_world()) }?;
     what.run(world.communicator())?;
     world.finish()?;
-    // SAFETY: the end of the program.
+    // SAFETY: the program calls this once, at its end.
     unsafe { ffi::PMPI_Finalize() };
     Ok(())
 }
@@ -110,7 +110,7 @@ impl Repeated {
         self.n.div_ceil(PARTS)
     }
 
-    /// Its instructions are those that are counted.
+    /// Runs one part of the calls. Not inlined, so that its instructions can be counted by name.
     #[inline(never)]
     fn counted(
         &self,

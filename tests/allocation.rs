@@ -1,5 +1,5 @@
-//! The steady state allocates nothing: neither persistent nor repeated blocking collectives, nor
-//! non-blocking ones of a scope, on any thread.
+//! Repeated collectives allocate no memory in the steady state: persistent, blocking and non-blocking calls, on any
+//! thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Barrier;
@@ -21,22 +21,22 @@ fn count() {
     }
 }
 
-// SAFETY: passes everything on to the system's allocator.
+// SAFETY: forwards every call to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { System.dealloc(ptr, layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { System.realloc(ptr, layout, size) }
     }
 }
@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test function, because the counter is the process's.
+/// All cases are in one test function, because the counter counts allocations of the whole process.
 #[test]
 fn nothing_is_allocated_in_the_steady_state() {
     for drive in [Drive::Inline, Drive::Workers] {
@@ -68,8 +68,8 @@ fn nothing_is_allocated_in_the_steady_state() {
                 }
             };
             rounds(50);
-            // Queues grow to the largest number of things under way at a time, and to what comes before a
-            // rank has asked for it: let both be more than the rounds can ever have.
+            // Queues grow to the largest number of concurrent operations and of unexpected messages. This warm-up
+            // makes both numbers larger than the counted rounds can.
             for late in 0..4 {
                 if rank == late {
                     std::thread::sleep(Duration::from_millis(50));
@@ -110,10 +110,10 @@ fn nothing_is_allocated_in_the_steady_state() {
             meet.wait();
             ALLOCATIONS.swap(0, Ordering::Relaxed)
         });
-        // The first rank to look has got the sum.
+        // Only the first rank to swap gets the count; the other ranks get 0.
         assert_eq!(counted.unwrap().into_iter().sum::<u64>(), 0, "{drive:?}");
     }
-    // The counter does count.
+    // Verifies that the counter works.
     COUNTS.store(true, Ordering::Relaxed);
     drop(std::hint::black_box(vec![1u8; 100]));
     assert!(ALLOCATIONS.load(Ordering::Relaxed) > 0);

@@ -1,5 +1,5 @@
-//! A shrinking heap is noticed. A program of its own: only here may a test move the
-//! program break, since nobody else allocates meanwhile.
+//! The registration cache detects a shrinking heap. This is a separate program, because only here may a test move the
+//! program break: no other thread allocates meanwhile.
 
 use hopbine_torus::PortId;
 
@@ -8,7 +8,8 @@ use std::os::unix::process::CommandExt;
 
 use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, page_bytes};
 
-/// In a process of its own: only there nobody else allocates meanwhile, and what is forbidden stays so.
+/// Runs the ignored test in a process of its own. No other test of that process allocates, and a forbidden system
+/// call stays forbidden until the process ends.
 fn alone(forbids: bool) {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "--ignored", "the_heap_shrinks", "--nocapture"]);
@@ -22,13 +23,13 @@ fn alone(forbids: bool) {
     assert!(!forbids || !text.contains("SKIPPED"), "{text}");
 }
 
-/// By the kernel's events.
+/// The kernel reports the event (userfaultfd).
 #[test]
 fn a_shrinking_heap_is_noticed() {
     alone(false);
 }
 
-/// By the C library's functions, changed.
+/// Patched functions of the C library report the event.
 #[test]
 fn a_shrinking_heap_is_noticed_without_userfaultfd() {
     alone(true);
@@ -45,19 +46,20 @@ fn the_heap_shrinks() {
     let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
     let grow = 4 * page_bytes() as libc::intptr_t;
     for stamp in [1, 2] {
-        // SAFETY: the break moves up; the new memory is ours until it moves down.
+        // SAFETY: the break moves up; the test owns the new memory until the break moves down.
         let start = unsafe { libc::sbrk(grow) } as usize;
         let page = start.next_multiple_of(page_bytes());
-        // SAFETY: a whole page of the new memory.
+        // SAFETY: the page is within the new memory.
         unsafe { (page as *mut u64).write_volatile(stamp) };
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, PortId(0), page, page_bytes(), read).unwrap();
         assert_eq!(*lease.handle(), stamp);
         cache.release(PortId(0), lease);
-        // SAFETY: asks for the break only.
+        // SAFETY: an increment of 0 only returns the break.
         let end = unsafe { libc::sbrk(0) } as usize;
         assert_eq!(end, start + grow as usize, "somebody else moved the break");
-        // SAFETY: gives back exactly what was taken, as the line above made sure.
+        // SAFETY: frees exactly the memory allocated above; the assertion has verified that the break has not moved
+        // since.
         unsafe { libc::sbrk(-grow) };
     }
     assert_eq!(cache.stats().invalidations, 1);

@@ -1,4 +1,5 @@
-//! The network model counts the bytes that the engine copies: every algorithm, root or rank 0.
+//! Verifies that the network model predicts the bytes that the engine copies, for every algorithm, on the root or
+//! rank 0.
 
 use hopbine::engine::{CheckedPlan, Geometry, Sizes, compile};
 use hopbine_torus::collectives::Payload;
@@ -7,10 +8,11 @@ use hopbine_torus::plan::Flow;
 use hopbine_torus::sim::{Network, NetworkKind, RoutedPlan};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
-/// Bytes of a block: runs are short, or long.
+/// Bytes of a block, with short runs and with long runs.
 const BLOCKS: [u64; 2] = [960, 960 << 12];
 
-/// Of n bytes, as the engine's programs copy them and as the model has it.
+/// Bytes that a rank copies for each byte of its data: in the engine's program, and in the model. `None` if the
+/// algorithm does not support the shape.
 fn copied(
     collective: Collective,
     name: &str,

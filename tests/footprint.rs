@@ -1,8 +1,8 @@
-//! Memory and messages per rank grow with the ranks that a rank talks to, not with the world.
+//! Memory and messages of a rank grow with the number of its peers, not with the size of the world.
 //!
-//! Worlds of up to 2,048 emulated ranks, of which most are never driven: rank 0 opens its port and
-//! exchanges a message with each of the partners that recursive doubling gives it. The line at
-//! the end, with `--nocapture`, is what follows for all nodes of Fugaku.
+//! The worlds have up to 2,048 emulated ranks, most of which are never driven. Rank 0 opens its port and sends a
+//! message to each of its partners in recursive doubling. With `--nocapture`, the last line extrapolates to all nodes
+//! of Fugaku.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,26 +20,26 @@ use utofu_emu::{Job, Model};
 
 struct Counting;
 
-/// The tests count what all threads allocate.
+/// Lock that makes the tests run one at a time, because they count the allocations of all threads.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Bytes allocated and not freed.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
-/// The most that there were.
+/// Largest value of [`BYTES`].
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: passes everything on to the system's allocator.
+// SAFETY: forwards every call to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let before = BYTES.fetch_add(layout.size(), Ordering::Relaxed);
         MOST.fetch_max(before + layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { System.dealloc(ptr, layout) }
     }
 }
@@ -47,20 +47,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers for all ranks, as ranks of nodes in this order would: each says what rank 0 says, with its own
-/// coordinates.
+/// An exchange that answers for all ranks. Another rank's record is a copy of this rank's record, with the coordinates
+/// of that rank's node and, in the first record, with its own host.
 struct Everybody {
     rank: usize,
     nodes: Arc<[[u8; 6]]>,
     told: usize,
 }
 
-/// Where a hash of the host is in the card that ranks exchange first, where coordinates are,
+/// Offsets in bytes of the host's hash and of the coordinates in the first record that ranks exchange.
 const HOST_AT: usize = 14;
 const IN_FIRST: usize = 26;
-/// and in that of their ports, behind three marks.
+/// Offset in bytes of the coordinates in the record of a rank's ports, after the result, the magic number and the
+/// protocol version.
 const IN_PORTS: usize = 9;
-/// Bytes of the first card.
+/// Bytes of the first record.
 const FIRST_BYTES: usize = 38;
 
 impl Exchange for Everybody {
@@ -91,14 +92,14 @@ impl Exchange for Everybody {
     }
 }
 
-/// What one rank has.
+/// Memory, peers and start-up data of one rank.
 #[derive(Clone, Copy, Debug)]
 struct Footprint {
-    /// Bytes from the allocator and bytes registered after start-up, and after the messages.
+    /// Bytes allocated and bytes registered, after start-up and after the messages.
     opened: usize,
     met: usize,
     peers: usize,
-    /// Bytes told to all others at start-up.
+    /// Bytes sent to all other ranks at start-up.
     told: usize,
 }
 
@@ -130,7 +131,7 @@ fn footprint(n_ranks: u32) -> Footprint {
     let mut heap = BYTES.load(Ordering::Relaxed) - before;
     let opened = heap + endpoint.footprint().0;
 
-    // Those that others allocate meanwhile do not count.
+    // `heap` excludes the allocations of the other endpoints.
     let partners: Vec<u32> = (0..n_ranks.ilog2()).map(|bit| 1 << bit).collect();
     let mut others: Vec<_> = partners.iter().map(|&rank| open(rank as usize).0).collect();
     let mut data = [1u8; 8];
@@ -139,7 +140,7 @@ fn footprint(n_ranks: u32) -> Footprint {
     let slot = Slot { run: 0, task: 0 };
     let start = BYTES.load(Ordering::Relaxed);
     for &rank in &partners {
-        // SAFETY: the buffer outlives the endpoints; all of it is the same bytes.
+        // SAFETY: the buffer outlives the endpoints, and all messages have the same bytes.
         let posted = unsafe { endpoint.post_send(rank, SendPost { slot, tag, region }) };
         assert_eq!(posted, Ok(Posted::Accepted));
     }
@@ -179,7 +180,7 @@ fn memory_grows_with_peers_and_not_with_the_world() {
         assert_eq!((at.peers as u32, at.told), (n.ilog2(), 18), "{n} ranks");
     }
     let (small, large) = (all[0], all[3]);
-    // Tables of coordinates grow with the sides.
+    // Tables of coordinates grow with the sides of the torus, not with the number of ranks.
     let per_rank = (large.opened as f64 - small.opened as f64) / (2048 - 64) as f64;
     assert!(per_rank.abs() < 1.0, "{per_rank} bytes for each rank of the world");
     let per_peer = (large.met - large.opened) as f64 / large.peers as f64;
@@ -208,7 +209,7 @@ fn the_largest_job_needs_little_while_it_starts() {
         })
     };
     let nodes: Arc<[[u8; 6]]> = (0..n_ranks).map(coords).collect();
-    // The device of the first ones: nobody speaks with the others.
+    // The emulated job has the first two nodes only, because no rank communicates with the others.
     let job = Job::with_model(nodes[..2].to_vec(), Model::default()).unwrap();
     let mut exchange = Everybody { rank: 0, nodes: nodes.clone(), told: 0 };
     let _entered = job.enter(0);
@@ -231,7 +232,8 @@ fn the_largest_job_needs_little_while_it_starts() {
         kept as f64 / n_ranks as f64,
         began.elapsed()
     );
-    // Cards of 38 bytes, then of 27, beside the rank map with its inverse, places of 8 and the decision table.
+    // Records of 38 bytes, later of 27, besides the rank map with its inverse, VCQ places of 8 bytes and the decision
+    // table.
     assert!(most < 8 << 20, "{most} bytes while it starts");
     assert!(kept < 24 * n_ranks, "{kept} bytes afterwards");
 }

@@ -1,6 +1,5 @@
-//! Puts between two ranks against what the host can do at best, sample by sample in turn, so
-//! that both see the same disturbances. The ranks may be threads or processes: all they need is
-//! [`Shared`] memory to meet in.
+//! Compares puts between two ranks with the fastest transfer that the host offers. Samples alternate, so that both
+//! see the same disturbances. The ranks may be threads or processes; they need only [`Shared`] memory.
 
 use crate::common::{EndPoint, RMT, TCQ};
 use std::hint::{black_box, spin_loop};
@@ -8,23 +7,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use utofu_sys::*;
 
-/// The longest put of the interface.
+/// Bytes of the longest put that the interface supports.
 const LONGEST: usize = (16 << 20) - 1;
-/// Sizes of the bandwidth tests, and puts in each sample.
+/// Sizes of the bandwidth tests in bytes, and puts per sample.
 const TRANSFERS: [(usize, usize); 3] = [(64 << 10, 64), (1 << 20, 8), (LONGEST, 2)];
-/// There-and-backs in each sample of the latency test.
+/// Round trips in each sample of the latency test.
 const TRIPS: u64 = 500;
-/// The buffer: what is sent from, what is put into, and a word for messages of 8 bytes.
+/// Offsets in a rank's buffer: the source of puts is at 0, their target at `INBOX`, and a word for messages of 8
+/// bytes at `WORD`.
 const INBOX: u64 = 16 << 20;
 const WORD: u64 = 32 << 20;
 const BUFFER: usize = (32 << 20) + 4096;
 
-/// A word in cache lines of its own (256 bytes on A64FX).
+/// A word with cache lines of its own (256 bytes on A64FX).
 #[derive(Default)]
 #[repr(C, align(256))]
 struct Line(AtomicU64);
 
-/// What one rank tells the other.
+/// The addresses that a rank publishes to the other rank.
 #[derive(Default)]
 #[repr(C)]
 struct Card {
@@ -35,7 +35,7 @@ struct Card {
     pid: AtomicU64,
 }
 
-/// Where two ranks meet; all zeros at first.
+/// Memory in which two ranks find each other; initially all zeros.
 #[derive(Default)]
 #[repr(C)]
 pub struct Shared {
@@ -43,23 +43,23 @@ pub struct Shared {
     flags: [Line; 2],
 }
 
-/// How bytes get to the other rank at best.
+/// The fastest way to move bytes to the other rank without the device.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reach {
-    /// By a copy within the address space.
+    /// A copy within the address space.
     Copy,
-    /// By the kernel: `process_vm_writev`.
+    /// A system call: `process_vm_writev`.
     Kernel,
 }
 
-/// Medians in ns: of one put, and of its floor.
+/// Medians in ns: of one put, and of the same transfer without the device.
 pub struct Row {
     pub bytes: usize,
     pub put: f64,
     pub floor: f64,
 }
 
-/// Waits: spins at first, then gives way, for the other rank may need this core.
+/// Waits: spins at first, then yields, because the other rank may need this core.
 fn until(mut done: impl FnMut() -> bool) {
     let mut tries = 0;
     while !done() {
@@ -73,7 +73,7 @@ fn median(mut samples: Vec<f64>) -> f64 {
     samples[samples.len() / 2]
 }
 
-/// The byte that is `at` bytes into the verified message of a size.
+/// Byte at offset `at` of the verification message of a size.
 fn pattern(at: usize, bytes: usize) -> u8 {
     (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) as u8 ^ bytes as u8
 }
@@ -92,7 +92,7 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn open(rank: usize, shared: &'a Shared) -> Self {
-        // Lives as long as the process: the other rank may be late.
+        // The buffer lives as long as the process, because the other rank may still write to it.
         let memory = vec![1u64; BUFFER / 8].leak();
         let buffer: *mut u8 = memory.as_mut_ptr().cast();
         let ep = EndPoint::open(memory);
@@ -101,7 +101,7 @@ impl<'a> Side<'a> {
         mine.stadd.store(ep.stadd, Ordering::Relaxed);
         mine.buffer.store(buffer as u64, Ordering::Relaxed);
         mine.pid.store(std::process::id().into(), Ordering::Relaxed);
-        // Release pairs with the Acquire below: the card is filled in.
+        // Release: pairs with the Acquire below and publishes the card's fields.
         mine.arrived.store(1, Ordering::Release);
         let peer = &shared.cards[1 - rank];
         until(|| peer.arrived.load(Ordering::Acquire) == 1);
@@ -118,12 +118,12 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Tells the other rank a value.
+    /// Sends a value to the other rank.
     fn tell(&self, value: u64) {
         self.ep.piggyback8(self.peer_id, value, self.peer_stadd + WORD, value & 0xff, RMT);
     }
 
-    /// Waits for the other rank's next notice; what it carried.
+    /// Waits for the other rank's next notice and returns its value.
     fn hear(&self) -> u64 {
         let mut heard = 0;
         until(|| {
@@ -135,7 +135,8 @@ impl<'a> Side<'a> {
         heard
     }
 
-    /// Puts the first bytes to the other's inbox, and waits until the buffer may be changed.
+    /// Puts the first `bytes` bytes of the buffer to the other rank's inbox, and waits until the buffer may be
+    /// changed.
     fn put(&self, bytes: usize) {
         let to = self.peer_stadd + INBOX;
         assert_eq!(self.ep.put(self.peer_id, self.ep.stadd, to, bytes, 1, TCQ | RMT), 0);
@@ -148,13 +149,13 @@ impl<'a> Side<'a> {
         });
     }
 
-    /// The same bytes without the device.
+    /// Copies the same bytes without the device.
     fn floor(&self, reach: Reach, bytes: usize) {
         let (from, to) = (self.buffer, (self.peer_buffer + INBOX) as *mut u8);
         match reach {
             Reach::Copy => {
-                // SAFETY: both buffers are that long; the other rank does not touch its inbox
-                // before it is told.
+                // SAFETY: both buffers have that length; the other rank does not access its inbox before it gets a
+                // notice.
                 unsafe { to.copy_from_nonoverlapping(black_box(from), black_box(bytes)) };
             }
             Reach::Kernel => {
@@ -165,7 +166,7 @@ impl<'a> Side<'a> {
                         iov_len: bytes - done,
                     };
                     let (local, remote) = (part(from), part(to));
-                    // SAFETY: the local bytes are this rank's; the kernel checks the others.
+                    // SAFETY: the local bytes belong to this rank; the kernel checks the remote range.
                     let n =
                         unsafe { libc::process_vm_writev(self.peer_pid, &local, 1, &remote, 1, 0) };
                     assert!(n > 0, "process_vm_writev: {}", std::io::Error::last_os_error());
@@ -175,19 +176,19 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// A byte of this rank's inbox.
+    /// Reads a byte of this rank's inbox.
     fn inbox(&self, at: usize) -> u8 {
-        // SAFETY: within the buffer; its writer has said that it is done.
+        // SAFETY: the byte is within the buffer, and the writer has announced that it has finished.
         unsafe { self.buffer.add(INBOX as usize + at).read() }
     }
 
-    /// Moves a pattern by the put and by the floor; the receiver looks at every byte of it.
+    /// Moves a pattern by a put and without the device; the receiver compares every byte.
     fn verify(&self, reach: Reach, bytes: usize) {
         for by_put in [true, false] {
             let salt = bytes + usize::from(by_put);
             if self.rank == 0 {
                 for at in 0..bytes {
-                    // SAFETY: within this rank's half that is sent from.
+                    // SAFETY: the byte is within the part of this rank's buffer from which it sends.
                     unsafe { self.buffer.add(at).write(pattern(at, salt)) };
                 }
                 if by_put {
@@ -205,7 +206,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// ns for one way of a put of 8 bytes.
+    /// One-way time in ns of a put of 8 bytes.
     fn trips(&self) -> f64 {
         let start = Instant::now();
         for trip in 0..TRIPS {
@@ -220,10 +221,10 @@ impl<'a> Side<'a> {
         start.elapsed().as_nanos() as f64 / (2 * TRIPS) as f64
     }
 
-    /// ns for one way of a flag in shared memory. Flags only ever grow, from `base`.
+    /// One-way time in ns of a flag in shared memory. Flags only grow, starting from `base`.
     fn flag_trips(&self, base: u64) -> f64 {
         let [mine, theirs] = [self.rank, 1 - self.rank].map(|rank| &self.shared.flags[rank].0);
-        // Release and Acquire pair with each other's: as a flag that announces data would.
+        // Each rank's Release pairs with the other's Acquire, as for a flag that announces data.
         let start = Instant::now();
         for trip in base + 1..=base + TRIPS {
             if self.rank == 0 {
@@ -237,9 +238,9 @@ impl<'a> Side<'a> {
         start.elapsed().as_nanos() as f64 / (2 * TRIPS) as f64
     }
 
-    /// ns for one of `count` puts, each begun when the one before is complete. That the other
-    /// rank has seen all notices is awaited, but does not count: it is latency, and on a busy
-    /// host the scheduler's.
+    /// Time in ns of one of `count` puts, each started after the previous one has completed. The sender also waits
+    /// until the other rank has seen all notices, but this wait is not measured: it is latency, and on a busy host it
+    /// depends on the scheduler.
     fn stream(&self, bytes: usize, count: usize) -> f64 {
         let start = Instant::now();
         if self.rank == 0 {
@@ -255,7 +256,7 @@ impl<'a> Side<'a> {
         spent.as_nanos() as f64 / count as f64
     }
 
-    /// The same without the device. The other rank is in its next `hear`, as in `stream`.
+    /// The same as `stream`, without the device. The other rank waits in its next `hear`, as in `stream`.
     fn floor_stream(&self, reach: Reach, bytes: usize, count: usize) -> f64 {
         let start = Instant::now();
         (0..count).for_each(|_| self.floor(reach, bytes));
@@ -263,9 +264,9 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Plays one of the two ranks, as which the calling thread or process acts; the medians of
-/// `samples` are rank 0's to know. The first row is against the flag, the others against what
-/// `reach` says; where that is a call of the kernel, 8 bytes come against both.
+/// Performs one of the two ranks on the calling thread or process. Only rank 0's medians of `samples` are meaningful.
+/// The first row compares a put with the flag, the other rows with the copy that `reach` selects. If that copy is a
+/// system call, the second row compares it for 8 bytes.
 pub fn play(rank: usize, shared: &Shared, reach: Reach, samples: usize) -> Vec<Row> {
     let side = Side::open(rank, shared);
     for (bytes, _) in [(8, 1)].into_iter().chain(TRANSFERS) {
@@ -293,7 +294,7 @@ pub fn play(rank: usize, shared: &Shared, reach: Reach, samples: usize) -> Vec<R
         let (put, floor): (Vec<_>, Vec<_>) = pairs.unzip();
         rows.push(Row { bytes, put: median(put), floor: median(floor) });
     }
-    // Neither goes before the other is done with its memory.
+    // Neither rank ends before the other has finished with its memory.
     side.tell(5);
     assert_eq!(side.hear(), 5);
     side.ep.close();

@@ -1,7 +1,7 @@
-//! Shows that a sanitizer works before anything is concluded from its silence.
+//! Shows that a sanitizer reports errors, so that the absence of reports means something.
 //!
-//! Each mode is a program of its own: `clean` must end without a report, every other mode with
-//! one. `sanitize.sh` compiles this file like the tests and runs all modes.
+//! Each mode is a separate process: `clean` must end without a report, every other mode with one. `sanitize.sh`
+//! compiles this file with the options of the tests and runs all modes.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use std::time::Duration;
 const THREADS: usize = 4;
 const ROUNDS: usize = 3000;
 
-/// A number that the compiler does not protect.
+/// A number without synchronisation.
 struct Plain(UnsafeCell<u64>);
 
-// SAFETY: none; whether accesses are ordered is what the sanitizer is asked.
+// SAFETY: none; the sanitizer has to find out whether the accesses are ordered.
 unsafe impl Sync for Plain {}
 
 impl Plain {
@@ -23,7 +23,7 @@ impl Plain {
         Plain(UnsafeCell::new(0))
     }
     fn add(&self) {
-        // SAFETY: a valid place; races are the modes' purpose.
+        // SAFETY: a valid address; races are the purpose of the modes.
         unsafe { *self.0.get() += 1 }
     }
     fn get(&self) -> u64 {
@@ -46,7 +46,7 @@ fn main() {
     }
 }
 
-/// What the standard library orders, under contention: no report.
+/// Accesses that the standard library orders, under contention: no report.
 fn clean() {
     let (mutex, rwlock, barrier) = (Mutex::new(0u64), RwLock::new(0u64), Barrier::new(THREADS));
     let (once, in_turn) = (OnceLock::new(), Plain::new());
@@ -69,7 +69,7 @@ fn clean() {
                     *rwlock.write().unwrap() += 1;
                     assert!(*rwlock.read().unwrap() > round as u64);
                     if round % 100 == 0 {
-                        // Held while asleep: the others must take the slow way.
+                        // Sleeps with the locks held, so that other threads take the contended path.
                         let _held = mutex.lock().unwrap();
                         let _held = rwlock.write().unwrap();
                         thread::sleep(Duration::from_micros(50));
@@ -105,14 +105,14 @@ fn clean() {
     assert_eq!(made, 64);
 }
 
-/// A read behind the end.
+/// A read beyond the end.
 fn overflow() {
     let memory = vec![1u8; 100];
     // SAFETY: none; this is the mode's purpose.
     std::process::exit(i32::from(unsafe { *std::hint::black_box(memory.as_ptr().add(100)) }) & 1);
 }
 
-/// A read after the memory was given back.
+/// A read after the memory was freed.
 fn freed() {
     let memory = vec![1u8; 100];
     let at = memory.as_ptr();
@@ -127,7 +127,7 @@ fn leak() {
     }
 }
 
-/// Waits until `n` threads are here, without ordering them.
+/// Waits until `n` threads have called it, without a happens-before edge between them.
 fn meet(here: &AtomicUsize, n: usize) {
     here.fetch_add(1, Ordering::Relaxed);
     while here.load(Ordering::Relaxed) < n {
@@ -135,7 +135,7 @@ fn meet(here: &AtomicUsize, n: usize) {
     }
 }
 
-/// No order at all.
+/// Accesses without any order.
 fn counter() {
     let (plain, here) = (Plain::new(), AtomicUsize::new(0));
     thread::scope(|s| {
@@ -148,7 +148,7 @@ fn counter() {
     });
 }
 
-/// A message behind a flag whose store is relaxed: right on x86-64, and still a race.
+/// A message published by a relaxed store to a flag: correct on x86-64, but a data race.
 fn flag() {
     let (plain, set, here) = (Plain::new(), AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|s| {
@@ -167,7 +167,7 @@ fn flag() {
     });
 }
 
-/// Everybody holds a lock that others wait for, but not the same.
+/// Each thread holds a lock for which others wait, but not all hold the same lock.
 fn two_locks() {
     let (plain, here) = (Plain::new(), AtomicUsize::new(0));
     let locks = [Mutex::new(()), Mutex::new(())];
@@ -184,7 +184,7 @@ fn two_locks() {
     });
 }
 
-/// Writes under a lock that lets many in.
+/// Writes under a read lock, which admits several threads.
 fn read_lock() {
     let (plain, here, lock) = (Plain::new(), AtomicUsize::new(0), RwLock::new(()));
     thread::scope(|s| {

@@ -1,16 +1,16 @@
-//! Tells ThreadSanitizer what the precompiled standard library synchronises.
+//! Tells ThreadSanitizer how the precompiled standard library synchronises.
 //!
-//! ThreadSanitizer sees only what was compiled with it, and Rust's toolchains bring a standard
-//! library that was not. Nearly all of its locks and all of its atomics are inline or generic, so
-//! they are compiled with our crates. The rest are the functions below: `sanitize.sh` has the
-//! linker send our calls of each to the function here that names it (`--wrap`), which calls the
-//! true one and tells what it ordered, no more than what its documentation promises. Without
-//! that, whatever a contended lock guards is reported as a race.
+//! ThreadSanitizer sees only code that was compiled with it. The standard library of a Rust toolchain was not.
+//! Nearly all of its locks and all of its atomics are inline or generic, so they are compiled with our crates. The
+//! rest are the functions below: `sanitize.sh` makes the linker redirect our calls of each to the function here
+//! that names it (`--wrap`). This function calls the original and reports what it ordered, no more than its
+//! documentation promises. Without these reports ThreadSanitizer would report accesses under a contended lock as
+//! races.
 //!
-//! `@NAME@` stands for the symbol of the standard library that the linker knows; the script puts
-//! it in, and refuses to go on where it finds none or several.
+//! `@NAME@` stands for the symbol of the standard library that the linker knows; the script inserts the symbol, and
+//! fails if it finds none or several.
 //!
-//! This file is no part of any crate and is compiled without the sanitizer.
+//! This file belongs to no crate and is compiled without the sanitizer.
 #![no_std]
 #![feature(thread_local)]
 
@@ -19,9 +19,9 @@ use core::cell::Cell;
 type Address = *const u8;
 
 unsafe extern "C" {
-    /// What was released at this address happened before what this thread does from now on.
+    /// Everything released at this address happens before everything that this thread does from now on.
     fn __tsan_acquire(at: Address);
-    /// What this thread has done is released at this address.
+    /// Releases, at this address, everything that this thread has done.
     fn __tsan_release(at: Address);
 
     #[link_name = "__real___tsan_atomic_thread_fence"]
@@ -32,10 +32,10 @@ unsafe extern "C" {
     fn real_compare_exchange(at: Address, old: u64, new: u64, order: i32, failed: i32) -> u64;
 }
 
-// SAFETY (of everything below): the arguments go on unchanged to the function that they were
-// meant for; the sanitizer takes any address, it reads and writes its own shadow only.
+// SAFETY (of everything below): the arguments go unchanged to the function for which they were meant; the sanitizer
+// accepts any address, since it reads and writes only its own shadow memory.
 
-/// Functions that return holding the lock whose word their first argument is.
+/// Functions that return with the lock held; their first argument is the address of the lock's word.
 macro_rules! locks {
     ($($wrap:literal, $real:literal, $name:ident, $true_name:ident;)*) => { $(
         unsafe extern "Rust" {
@@ -46,7 +46,7 @@ macro_rules! locks {
         unsafe fn $name(lock: Address) {
             unsafe {
                 $true_name(lock);
-                // The Acquire of the word, which the unlocking code has released inline.
+                // Acquires the word, which the unlocking code has released inline.
                 __tsan_acquire(lock);
             }
         }
@@ -114,8 +114,8 @@ unsafe fn barrier_wait(barrier: Address) -> bool {
     }
 }
 
-/// The one call that runs `f` releases what it did before anyone can see that it is done; the
-/// others find that out here, or inline by an Acquire load of the same word.
+/// The call that runs `f` releases the effects of `f` before another thread can see that the call is complete. The
+/// other threads acquire them here, or inline by an Acquire load of the same word.
 #[unsafe(export_name = "__wrap_@ONCE_CALL@")]
 unsafe fn once_call(
     once: Address,
@@ -133,9 +133,9 @@ unsafe fn once_call(
     }
 }
 
-/// The last thing a scoped thread does: counts itself out. Who waits for the scope loads the
-/// count inline, with Acquire. Which of the structure's three words the count is, the compiler
-/// has chosen.
+/// The last action of a scoped thread: it decrements the scope's count of threads. The thread that waits for the
+/// scope loads the count inline, with Acquire. The compiler has chosen which of the structure's three words is the
+/// count.
 #[unsafe(export_name = "__wrap_@SCOPE_THREAD_ENDS@")]
 unsafe fn scope_thread_ends(scope: Address, panicked: bool) {
     unsafe {
@@ -146,9 +146,9 @@ unsafe fn scope_thread_ends(scope: Address, panicked: bool) {
     }
 }
 
-// An Acquire fence orders like the atomic accesses before it. The sanitizer has no notion of
-// fences. The one that the standard library needs is in `Arc`, after the decrement that found the
-// count at one (or the exchange, in `try_unwrap`): remembering one address is enough.
+// An Acquire fence orders like the atomic accesses before it. The sanitizer does not model fences. The only fence
+// that the standard library needs is in `Arc`, after the decrement that found the count at one (or the exchange, in
+// `try_unwrap`): remembering one address is enough.
 
 #[thread_local]
 static LAST: Cell<Address> = Cell::new(core::ptr::null());

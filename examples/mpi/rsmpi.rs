@@ -1,5 +1,5 @@
-//! A program that calls MPI by the crate `mpi` (rsmpi), with hopbine for its collectives: on all ranks, and on the
-//! even and the odd ones. Both give the same sums.
+//! A program that uses MPI through the crate `mpi` (rsmpi) and hopbine for collectives: on all ranks, and separately
+//! on the even and the odd ranks. It verifies that MPI and hopbine compute the same sums.
 //!
 //! ```sh
 //! cargo build --release -p hopbine-mpi --features rsmpi --example rsmpi
@@ -24,7 +24,7 @@ fn main() -> Outcome {
     let half = ranks.split_by_color(Color::with_value(ranks.rank() % 2)).ok_or("no half")?;
     same_sums(&rsmpi::communicator_of(&world, &half)?, &half)?;
 
-    // Before MPI is finalised.
+    // hopbine must finish before MPI is finalised.
     world.finish()?;
     if ranks.rank() == 0 {
         println!("{} ranks: well", ranks.size());
@@ -32,7 +32,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// Sums of whole numbers, which have no order.
+/// Compares sums of integers, which do not depend on the order of the operands.
 fn same_sums(ours: &Communicator, theirs: &SimpleCommunicator) -> Outcome {
     let own: Vec<u64> = (0..1000).map(|at| at * theirs.rank() as u64 + at).collect();
     let mut expected = vec![0; own.len()];

@@ -1,4 +1,4 @@
-//! The files through which ranks meet.
+//! Fuzzes the rendezvous files through which ranks find each other.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hopbine_meet::fuzz_records(bytes));

@@ -1,5 +1,5 @@
-//! What needs threads: workers, and ranks that wait at the barrier gates. (The simulated wire has no workers, and
-//! gates with `sim-utofu` only.)
+//! Tests that need threads: workers, and ranks that wait at the barrier gates. (The simulated wire has no workers,
+//! and has gates only as `sim-utofu`.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +31,7 @@ fn workers_drive_while_callers_wait_compute_or_sleep() {
             comm.scope(|scope| {
                 let first = scope.allreduce_in_place(&mut started, Op::Sum)?;
                 let second = scope.allreduce_in_place(&mut other, Op::Sum)?;
-                // Long enough for workers to go to sleep.
+                // Long enough for the workers to go to sleep.
                 std::thread::sleep(Duration::from_millis(2));
                 second.wait()?;
                 first.wait().map(drop)
@@ -55,7 +55,7 @@ fn a_function_of_the_callers_is_called_while_a_call_waits() {
             comm.on_idle(Box::new(move || _ = called.fetch_add(1, Ordering::Relaxed)));
             comm.on_idle(Box::new(|| panic!("the first function stays")));
         } else {
-            // Rank 0 waits until this one has come.
+            // Rank 0 waits for this rank at the barrier.
             while called.load(Ordering::Relaxed) < 3 {
                 std::thread::yield_now();
             }
@@ -65,7 +65,7 @@ fn a_function_of_the_callers_is_called_while_a_call_waits() {
     .unwrap();
 }
 
-/// What three ranks find out at the gates, or at the flat buffer of their memory, of which the last does `late` instead of coming.
+/// The errors of ranks 0 and 1 of three at the gates, or at the flat buffer, if rank 2 calls `late` instead.
 fn found_at_gates(wire: Wire, late: impl Fn(&Communicator) + Sync) -> Vec<Option<Error>> {
     let timeout = Duration::from_millis(400);
     let config = EmulationConfig { wire, timeout, on_timeout: OnTimeout::Fail, ..config(3) };
@@ -101,7 +101,7 @@ fn who_has_not_come_to_the_gates_is_named() {
 
 #[test]
 fn who_has_left_instead_of_coming_to_the_gates_is_named() {
-    // Whoever asks early finds that it still computes.
+    // A rank that asks early may find that rank 2 still computes.
     is_named(&found_at_gates(Wire::Network, |_| ()), &[Fault::Left, Fault::Absent]);
 }
 

@@ -1,9 +1,9 @@
-//! The seeds of the fuzz targets. They are no test of the library's own so that the address sanitizer can play them in every
-//! test run: the library with its tests takes long to compile.
+//! Runs the seeds of the fuzz targets. This test is not in the library's package, because the address sanitizer runs
+//! it in every test run, and the library with its tests takes long to compile.
 
 use std::path::Path;
 
-/// Those that are checked in: some of each target's, and what has failed once.
+/// Runs the seeds that are checked in: some for each target, and inputs that once failed.
 #[test]
 fn seeds_do_no_harm() {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds");

@@ -16,7 +16,7 @@ pub fn far_ahead(comm: &Communicator, calls: u64) {
     if comm.rank() == 1 {
         std::thread::sleep(BEHIND);
     }
-    // The root's part of the split has one rank, so the root does not wait.
+    // Rank 0 is alone in its part of the split, so it does not wait.
     let mut sum = [0];
     others
         .with(CallOptions::new().algorithm("direct"))
@@ -30,7 +30,7 @@ pub fn far_ahead(comm: &Communicator, calls: u64) {
     }
     let bytes = comm.unexpected();
     assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
-    // Some rank has stored many unexpected bytes while the other ranks stayed behind.
+    // At least one rank has stored many unexpected bytes while other ranks were behind.
     let mut most = [0];
     comm.allreduce(&[bytes.most() as u64], &mut most, Op::Max).unwrap();
     assert!(most[0] > 1000, "{most:?}");

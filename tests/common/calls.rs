@@ -14,7 +14,7 @@ pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
     config_on(Shape::torus(sizes).unwrap(), drive)
 }
 
-/// As [`config`], on any shape.
+/// Like [`config`], for any shape.
 pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
     let wire = match super::processes::backend().as_str() {
         "shm" => Wire::Memory,
@@ -35,7 +35,7 @@ pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
     call_on(comm, case, &inputs(case, comm.rank()))
 }
 
-/// As `call`, with this input instead of the usual one.
+/// Like `call`, with the given input.
 pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
     let mut recv = vec![u64::MAX; case.recv_len(rank)];
@@ -60,12 +60,12 @@ pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64
     Ok(recv)
 }
 
-/// As `call`, but with input and output in one buffer if the collective has an in-place form.
+/// Like `call`, but with input and output in one buffer if the collective has an in-place form.
 pub fn call_in_place(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
     call_in_place_on(comm, case, &inputs(case, comm.rank()))
 }
 
-/// As `call_in_place`, with this input instead of the usual one.
+/// Like `call_in_place`, with the given input.
 pub fn call_in_place_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
     let mut buffer = send.to_vec();
@@ -116,7 +116,7 @@ pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
     every_algorithm_on(&Shape::torus(sizes).unwrap(), drive, lengths);
 }
 
-/// As [`every_algorithm`], on any shape.
+/// Like [`every_algorithm`], for any shape.
 pub fn every_algorithm_on(shape: &Shape, drive: Drive, lengths: &[usize]) {
     on_every_algorithm(shape, drive, |comm, _, algorithm| {
         for index in 0..lengths.len() {
@@ -125,7 +125,7 @@ pub fn every_algorithm_on(shape: &Shape, drive: Drive, lengths: &[usize]) {
     });
 }
 
-/// As [`every_algorithm`], but runs each algorithm with only one of the lengths, taken in turn.
+/// Like [`every_algorithm`], but runs each algorithm with only one of the lengths, in rotation.
 pub fn every_algorithm_once(shape: &Shape, drive: Drive, lengths: &[usize]) {
     on_every_algorithm(shape, drive, |comm, number, algorithm| {
         one_call(comm, algorithm, lengths, number % lengths.len());
@@ -141,8 +141,8 @@ fn on_every_algorithm(
     let all = registry::all().into_iter().filter(|one| one.alias_of.is_none()).enumerate();
     let algorithms: Vec<(usize, Algorithm)> =
         all.filter(|(_, algorithm)| algorithm.serves(shape).is_ok()).collect();
-    // Ranks keep the programs that they have run, with their memory, and this process holds all ranks. So the more
-    // ranks there are, the fewer algorithms each world runs.
+    // Ranks cache the programs that they have run, with their working memory, and this process holds all ranks. So
+    // the number of algorithms per world decreases with the number of ranks.
     for algorithms in algorithms.chunks((256 / shape.n_ranks() as usize).max(1)) {
         emulate(&config_on(shape.clone(), drive), |comm| {
             algorithms.iter().for_each(|(number, algorithm)| run(comm, *number, algorithm));

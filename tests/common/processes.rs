@@ -58,7 +58,7 @@ const DONE: &str = "scenario done";
 pub fn run_scenario(find: impl Fn(&str) -> Option<fn()>) {
     let Ok(name) = std::env::var(SCENARIO) else { return };
     let Some(scenario) = find(&name) else { return };
-    // The test harness has printed the start of a line.
+    // Ends the line that the test harness has begun.
     println!();
     scenario();
     println!("{DONE}");

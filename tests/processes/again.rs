@@ -1,11 +1,11 @@
-//! Worlds one after another in the same processes.
+//! Several worlds in sequence in the same processes.
 
 use crate::common::four_at_a_time;
 use crate::common::processes::{ranks, run_scenario};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Error, Hardware, init};
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| {
@@ -27,7 +27,7 @@ fn again() {
     }
 }
 
-/// Some ranks begin the next world while others have yet to see that all are at the end of the last.
+/// Some ranks begin the next world before other ranks have seen that the last world has ended everywhere.
 #[test]
 fn ranks_meet_again_and_again() {
     four_at_a_time(["emu", "shm"], |backend| {
@@ -35,13 +35,13 @@ fn ranks_meet_again_and_again() {
     });
 }
 
-/// Each world fails, as its ranks make different calls.
+/// Each world fails, since its ranks make different calls.
 fn after_failures() {
     for _ in 0..3 {
         let world = init().unwrap();
         let comm = world.communicator().with(CallOptions::new().hardware(Hardware::Never));
         let mut sum = [1; 3];
-        // The others may be far enough to fail before this rank has got all.
+        // Other ranks may fail before this rank has received everything.
         let outcome = comm.allreduce_in_place(&mut sum, Op::Sum).and_then(|()| {
             assert_eq!(sum, [3; 3]);
             match comm.rank() {

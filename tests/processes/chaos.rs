@@ -1,10 +1,9 @@
-//! Random failures: ranks that are killed, stopped, late, or in another call, at random moments of
-//! random calls, also with full queues. Whatever happens, every other rank ends with a typed
-//! error; and from that moment on nobody touches its buffers, which lie between guard pages and
-//! cannot be accessed any more.
+//! Random failures: ranks that are killed, stopped, late, or in another call, at random moments of random calls,
+//! also with full queues. Every other rank must end with a typed error. After the error nothing accesses the rank's
+//! buffers, which lie between guard pages and are then protected.
 //!
-//! A few dozen runs here; thousands with `cargo test --test processes chaos -- --ignored`, which
-//! takes `HOPBINE_TEST_SEEDS=from..to`.
+//! A few dozen runs here; thousands with `cargo test --test processes chaos -- --ignored`, which reads
+//! `HOPBINE_TEST_SEEDS=from..to`.
 
 use std::time::Duration;
 
@@ -19,20 +18,20 @@ use crate::common::processes::{run_scenario, start};
 
 const SEED: &str = "HOPBINE_TEST_SEED";
 const RANKS: u32 = 4;
-/// A rank that is late ends after so many calls; the others go on until they fail.
+/// Calls of a run with a late rank; in other runs the ranks continue until they fail.
 const CALLS: u32 = 60;
 /// Longest vectors, in elements.
 const MOST: usize = 70_000;
-/// Of requests at once.
+/// Requests that are active at the same time.
 const BURST: usize = 300;
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| (name == "chaos").then_some(chaos as fn()));
 }
 
-/// Elements between two pages that nobody may touch, at their end or at their start.
+/// Elements between two guard pages, adjacent to one of them.
 struct Guarded {
     map: *mut u8,
     pages: usize,
@@ -47,7 +46,7 @@ impl Guarded {
         let pages = (8 * len).div_ceil(PAGE).max(1);
         let (whole, protection) = ((pages + 2) * PAGE, libc::PROT_NONE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a mapping of its own.
+        // SAFETY: a new mapping.
         let map = unsafe { libc::mmap(std::ptr::null_mut(), whole, protection, flags, -1, 0) };
         assert_ne!(map, libc::MAP_FAILED);
         let map = map.cast::<u8>();
@@ -60,21 +59,21 @@ impl Guarded {
     }
 
     fn protect(&self, protection: libc::c_int) {
-        // SAFETY: the pages between the guards.
+        // SAFETY: the pages between the guard pages.
         let code =
             unsafe { libc::mprotect(self.map.add(PAGE).cast(), self.pages * PAGE, protection) };
         assert_eq!(code, 0);
     }
 
     fn get(&mut self) -> &mut [u64] {
-        // SAFETY: `len` elements that only this value gives access to; any bits are valid.
+        // SAFETY: `len` elements to which only this value gives access; any bits are valid.
         unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made.
+        // SAFETY: the mapping that `new` created.
         unsafe { libc::munmap(self.map.cast(), (self.pages + 2) * PAGE) };
     }
 }
@@ -87,21 +86,21 @@ enum Fate {
     OtherCall,
 }
 
-/// What all ranks know of a run.
+/// The parameters of a run, which all ranks know.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     fate: Fate,
     victim: u32,
-    /// The number of the call in which it happens.
+    /// The number of the call in which the failure happens.
     call: u32,
-    /// Microseconds after its start.
+    /// Microseconds between the start of the call and the failure.
     after: u64,
 }
 
 impl Run {
     fn of(seed: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
-        // Those that are stopped take others the whole timeout.
+        // Stopped ranks are rare, since they cost the others the whole timeout.
         let fate = match rng.random_range(0..16) {
             0 => Fate::Stopped,
             1..=3 => Fate::Late,
@@ -123,11 +122,11 @@ fn chaos() {
     let run = Run::of(seed);
     let world = init().unwrap();
     let first = world.communicator();
-    // Over shared memory it has a flat buffer of its own.
+    // In shared memory the second communicator has its own flat buffer.
     let second = match first.duplicate() {
         Ok(second) => second,
         Err(error) => {
-            // Others may be in their first call by now.
+            // Other ranks may be in their first call by now.
             println!("ERROR in call to duplicate: {error}");
             return std::thread::sleep(Duration::from_millis(150));
         }
@@ -139,7 +138,7 @@ fn chaos() {
         if call == CALLS && run.fate == Fate::Late {
             return;
         }
-        // Gates, and the flat buffer, do not tell one length from another in every case.
+        // Gates and the flat buffer do not detect every difference in length.
         let by_plan = run.fate == Fate::OtherCall && call == run.call;
         let mut other = false;
         if is_victim && call == run.call {
@@ -159,14 +158,14 @@ fn chaos() {
             println!("ERROR in call {call}: {error}");
             let again = comm.with(CallOptions::new().hardware(Hardware::Never)).barrier();
             assert!(matches!(again, Err(Error::Poisoned(_))), "{again:?}");
-            // Whoever comes late would find nothing, and fail or be killed.
+            // A rank that starts later would find no peer, and fail or be killed.
             std::thread::sleep(Duration::from_millis(150));
             return;
         }
     }
 }
 
-/// A random call, the same on all ranks unless this one is to make an `other`.
+/// Makes a random call, the same on all ranks unless this rank has to make an `other` one.
 fn one(
     comm: &Communicator,
     rng: &mut SmallRng,
@@ -199,7 +198,7 @@ fn one(
         4 => comm.reduce_scatter(&send[..n * len], &mut recv[..len], Op::Max)?,
         5 => comm.reduce(&send[..len], &mut recv[..len], Op::BitXor, root)?,
         _ => {
-            // More than queues hold.
+            // More requests than the queues hold.
             let many = &mut many.get()[..if other { BURST - 1 } else { BURST }];
             many.fill(1);
             comm.scope(|scope| {
@@ -209,7 +208,7 @@ fn one(
                 Ok(())
             })?;
             assert!(many.iter().all(|&value| value == u64::from(RANKS)));
-            // One request less does not show before the next call.
+            // A missing request is detected only at the next call.
             if other {
                 comm.barrier()?;
             }
@@ -218,7 +217,7 @@ fn one(
     Ok(())
 }
 
-/// One run; panics with all that is known unless it ends as it should.
+/// Makes one run; panics with all that is known if it does not end as expected.
 fn survive(seed: u64, backend: &str) {
     let run = Run::of(seed);
     let text = seed.to_string();

@@ -1,6 +1,5 @@
-//! Ranks as processes of this host, on the emulated device: the same collectives as with
-//! threads, and what can go wrong at the start. See `lost` for what can go
-//! wrong later.
+//! Ranks as processes of this host, on the emulated device: the same collectives as with threads, and failures at
+//! start-up. `lost` has the later failures.
 
 use crate::common::ahead::{ahead_in_another, far_ahead};
 use crate::common::calls::check;
@@ -12,7 +11,7 @@ use hopbine::{CallOptions, Error, init};
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::wait;
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| {
@@ -52,7 +51,7 @@ fn every_algorithm() {
     world.finish().unwrap();
 }
 
-/// Lanes with parts that differ.
+/// Lanes whose parts differ in size.
 fn splits() {
     let world = init().unwrap();
     let comm = world.communicator();
@@ -92,7 +91,7 @@ fn every_algorithm_over_wires_on_which_messages_overtake_each_other() {
     ranks(5, "every_algorithm", &[("HOPBINE_EMU_JITTER_NS", "20000")]);
 }
 
-/// The device moves everything as late as it may, and ends who uses memory too early.
+/// The device performs every transfer as late as allowed, and ends a process that uses memory too early.
 #[test]
 fn every_algorithm_on_a_late_device() {
     let _core = one_core();
@@ -106,7 +105,7 @@ fn every_algorithm_with_several_ranks_on_each_node() {
     ranks(6, "every_algorithm", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);
 }
 
-/// Says whether this rank has a wire through the memory of its node.
+/// Prints whether this rank has a shared-memory wire to the ranks of its node.
 fn near() {
     let world = init().unwrap();
     let case = Case {
@@ -123,7 +122,7 @@ fn near() {
 
 #[test]
 fn ranks_of_a_node_speak_through_its_memory_unless_told_not_to() {
-    // A device between the nodes, whatever other tests run on.
+    // An emulated device between the nodes, whatever backend other tests use.
     let device = ("HOPBINE_BACKEND", "emu");
     let near = [device, ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_DRIVE", "workers")];
     for (shm, is_near) in [("on", true), ("off", false)] {
@@ -163,13 +162,13 @@ fn without_the_registration_cache() {
     ranks(3, "defaults", &[("HOPBINE_REG_CACHE", "0")]);
 }
 
-/// The way of the vendor's library: the emulated device, opened at run time as a C library.
+/// Opens the emulated device at run time as a C library, as the vendor's library is opened.
 #[test]
 fn a_library_opened_at_run_time() {
     let library = library();
     let library = ("HOPBINE_UTOFU_LIB", &*library);
     ranks(4, "defaults", &[("HOPBINE_BACKEND", "tofu"), library]);
-    // Found without being asked for by name.
+    // The library is found although the backend is `auto`.
     ranks(3, "every_algorithm", &[("HOPBINE_BACKEND", "auto"), library]);
 }
 
@@ -241,7 +240,7 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
         ended.iter().map(|ended| line(&ended.text())).collect::<Vec<_>>()
     };
     assert_eq!(said(6, &[("HOPBINE_BACKEND", "emu")])[4], "shape 3x2 at (1,1)");
-    // In shared memory everybody is everybody's neighbour.
+    // In shared memory every rank is a neighbour of every other.
     assert_eq!(said(6, &[("HOPBINE_BACKEND", "shm")])[4], "shape 6 at (4)");
     assert_eq!(said(6, &[("HOPBINE_TORUS", "2x3")])[1], "shape 2x3 at (1,0)");
     let per_node = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2")];
@@ -254,10 +253,10 @@ fn the_torus_is_the_one_asked_for_or_nearly_cubic() {
     assert_eq!(said(4, &env)[2], "shape 2x2 at (1,0)");
 }
 
-/// The device has begun with a rank on each node when another number is said.
+/// The device has started with one rank per node before the variable gives another number.
 fn denied() {
     utofu::Api::vendor().unwrap().my_coords().unwrap();
-    // SAFETY: no other thread of this process looks at the environment meanwhile.
+    // SAFETY: no other thread of this process accesses the environment meanwhile.
     unsafe { std::env::set_var("HOPBINE_RANKS_PER_NODE", "2") };
     let text = init().err().expect("is refused").to_string();
     assert!(text.contains("HOPBINE_RANKS_PER_NODE: `2` is not valid; it must be 1"), "{text}");
@@ -268,7 +267,7 @@ fn the_devices_ranks_per_node_are_not_overruled() {
     ranks(2, "denied", &[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", &library())]);
 }
 
-/// What a single rank says that cannot start.
+/// The error text of a single rank that cannot start.
 fn refusal(env: &[(&str, &str)]) -> String {
     let (_dir, children) = start(1, "shape", env);
     let ended = wait(children).remove(0);
@@ -292,7 +291,7 @@ fn what_cannot_be_is_named() {
     assert!(text.contains("HOPBINE_CORES") && text.contains("below 1024"), "{text}");
     let text = refusal(&[("HOPBINE_RANK_MAP", "/dev/zero")]);
     assert!(text.contains("it is not a regular file"), "{text}");
-    // Another rank that never comes.
+    // The other rank never starts.
     let text = refusal(&[("HOPBINE_SIZE", "2"), ("HOPBINE_TIMEOUT", "1")]);
     assert!(text.contains("rank(s) 1 of 2"), "{text}");
 }
@@ -304,8 +303,8 @@ fn root_ahead() {
     world.finish().unwrap();
 }
 
-/// Whatever the root sends ahead, in memory of the host too, where messages are read from its memory or
-/// sent in pieces.
+/// Messages that the root sends ahead, also in shared memory, where receivers read them from the root's memory or
+/// it sends them in pieces.
 #[test]
 fn a_root_is_far_ahead_of_other_processes() {
     let kept = ("HOPBINE_UNEXPECTED_BYTES", "16384");
@@ -315,7 +314,7 @@ fn a_root_is_far_ahead_of_other_processes() {
     }
 }
 
-/// Hardly anything is kept that comes too early.
+/// A port keeps almost no messages that arrive too early.
 #[test]
 fn every_algorithm_without_room_for_early_messages() {
     let kept = ("HOPBINE_UNEXPECTED_BYTES", "1");

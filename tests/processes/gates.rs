@@ -1,5 +1,5 @@
-//! Barriers and small allreduces on the barrier gates: the same results as by plan, on shapes
-//! that take the butterfly and on shapes that take the tree, with threads and with processes.
+//! Barriers and small allreduces on the barrier gates: the same results as by plan, on shapes with a butterfly and
+//! on shapes with a tree, with threads and with processes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,7 +13,7 @@ use hopbine::{
     init,
 };
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| match name {
@@ -29,7 +29,7 @@ fn by(comm: &Communicator, hardware: Hardware) -> Communicator {
     comm.with(CallOptions::new().hardware(hardware))
 }
 
-/// Pairs of which many have equal values.
+/// Pairs, many of them with equal values.
 fn pairs(value: Dtype, location: Dtype, count: u64, rank: u32, seed: u64) -> Vec<u8> {
     let of = |dtype, seed| vector(dtype, count, rank, seed);
     let (values, locations) = (of(value, seed), of(location, seed + 1));
@@ -37,7 +37,7 @@ fn pairs(value: Dtype, location: Dtype, count: u64, rank: u32, seed: u64) -> Vec
     values.chunks(size).zip(locations.chunks(size)).flat_map(|(v, l)| [v, l].concat()).collect()
 }
 
-/// Vectors of every type with what is awkward in it, the same on whoever asks for the same.
+/// Vectors of every type with edge cases; the same arguments give the same vector.
 fn vector(dtype: Dtype, count: u64, rank: u32, seed: u64) -> Vec<u8> {
     if let Some((value, location)) = dtype.pair() {
         return pairs(value, location, count, rank, seed);
@@ -82,7 +82,7 @@ fn vector(dtype: Dtype, count: u64, rank: u32, seed: u64) -> Vec<u8> {
     (0..numbers as u64).flat_map(|at| number(at).to_le_bytes()[..size].to_vec()).collect()
 }
 
-/// An allreduce of bytes.
+/// An allreduce of the bytes `mine`.
 fn allreduce(
     comm: &Communicator,
     (dtype, op, count): (Dtype, Op, u64),
@@ -96,8 +96,8 @@ fn allreduce(
     result
 }
 
-/// Every operator on every type, in every length that the gates take: they are used where they should be, and give
-/// the bits of a plan.
+/// Every operator on every type, for every length that fits the gates: the call uses gates where it should, and
+/// gives the same bits as a plan.
 fn compare(comm: &Communicator) {
     let (gates, plan) = (by(comm, Hardware::Always), by(comm, Hardware::Never));
     let ops = || Op::ALL.into_iter().chain(Op::LOCATIONS);
@@ -130,7 +130,7 @@ fn same_results(comm: &Communicator) {
     }
 }
 
-/// Sums of floats where the caller allows the gates' own rounding.
+/// Sums of floats for which the caller allows the rounding of the gates.
 fn reals(comm: &Communicator) {
     let by_gates = comm.with(CallOptions::new().gate_sum());
     let n = f64::from(comm.size());
@@ -142,7 +142,7 @@ fn reals(comm: &Communicator) {
         assert_eq!(gates, always, "{dtype}");
         (gates, plan)
     };
-    // Gates round once and exactly: with integers in doubles both ways are exact.
+    // Gates round the exact sum once. Sums of integers in doubles are exact by gates and by plan.
     let doubles = [f64::from(comm.rank()), 0.25, -3.0].map(f64::to_ne_bytes).concat();
     let floats = [comm.rank() as f32, 0.25, -3.0].map(f32::to_ne_bytes).concat();
     for (dtype, numbers) in [
@@ -154,7 +154,7 @@ fn reals(comm: &Communicator) {
         let (gates, plan) = sum(dtype, numbers);
         assert_eq!(gates, plan, "{dtype} on {}", comm.shape());
     }
-    // NaN is the canonical one in both, and infinities meet alike. Of -0 the gates make +0.
+    // A NaN result is the canonical NaN both ways, and sums of infinities agree. A sum of -0 is +0 by gates.
     let infinity = if comm.rank() == 0 { f64::INFINITY } else { f64::NEG_INFINITY };
     let (gates, plan) =
         sum(Dtype::F64, &[-f64::NAN, infinity, -0.0].map(f64::to_ne_bytes).concat());
@@ -162,11 +162,11 @@ fn reals(comm: &Communicator) {
         assert_eq!(gates[..16], plan[..16]);
         assert_eq!((&gates[16..], &plan[16..]), (&[0; 8][..], &(-0.0f64).to_ne_bytes()[..]));
     }
-    // What rounds differently: within a unit in the last place, of f32 after a second rounding.
+    // Results that round differently: within one unit in the last place, for f32 after a second rounding.
     let mut tenth = [0.1f32];
     by_gates.allreduce_in_place(&mut tenth, Op::Sum).unwrap();
     assert_eq!(tenth[0], (n * f64::from(0.1f32)) as f32);
-    // Where additions one by one lose everything, the gates do not.
+    // Separate additions lose all small addends here; the gates do not.
     let mut big = [match comm.rank() {
         0 => 1.0,
         1 => 1e18,
@@ -183,7 +183,7 @@ fn reals(comm: &Communicator) {
     }
 }
 
-/// Whether a communicator has gates, which all its ranks must find alike.
+/// Whether a communicator has gates; all its ranks must agree.
 fn has_gates(comm: &Communicator) -> bool {
     let has = comm.uses_gates(&Call::new(Collective::Barrier, 0, Dtype::U8));
     let mut all = [u32::from(has), u32::from(!has)];
@@ -192,8 +192,8 @@ fn has_gates(comm: &Communicator) -> bool {
     has
 }
 
-/// Rows, columns, and ranks in any order have gates of their own, which come back when they end; where none are left,
-/// all ranks go by plan.
+/// Rows, columns, and ranks in any order have their own gates and free them when they are dropped. If no gates are
+/// free, all ranks use a plan.
 fn communicators(comm: &Communicator) {
     for round in 0..20u32 {
         let backwards: Vec<u32> = (0..comm.size()).rev().collect();
@@ -221,7 +221,7 @@ fn communicators(comm: &Communicator) {
         }
     }
     let mut made: Vec<Communicator> = Vec::new();
-    // 16 chains on each of 6 TNIs are the most; relay gates may end sooner.
+    // There are at most 16 chains on each of 6 TNIs; the relay gates may be used up earlier.
     while made.last().is_none_or(has_gates) {
         made.push(comm.duplicate().unwrap());
         assert!(made.len() < 97);
@@ -234,7 +234,7 @@ fn communicators(comm: &Communicator) {
         one.allreduce_in_place(&mut sum, Op::Max).unwrap();
     }
     assert_eq!(sum, [1]);
-    // A rank that alone has given its own back; in a tree it may be the only one that has none left.
+    // Only rank 0 has freed its gates first; in a tree rank 0 may be the only rank that had no free gates.
     let first = made.remove(0);
     let again = if comm.rank() == 0 {
         drop(first);
@@ -366,7 +366,7 @@ fn what_the_gates_cannot_do_is_refused_if_they_must() {
     .unwrap();
 }
 
-/// Different operations on the gates: every rank is told, and can go on.
+/// Ranks start different operations on the gates: every rank gets an error, and can continue.
 fn mismatch(comm: &Communicator) {
     let gates = by(comm, Hardware::Always);
     for _ in 0..3 {
@@ -376,7 +376,7 @@ fn mismatch(comm: &Communicator) {
         };
         let collective = Collective::Allreduce;
         assert_eq!(outcome, Err(Error::GatesMismatch { rank: comm.rank(), collective }));
-        // The plan's messages are not the gates'.
+        // The plan's messages do not interfere with the gates.
         by(comm, Hardware::Never).barrier().unwrap();
         let mut sum = [1u64];
         gates.allreduce_in_place(&mut sum, Op::Sum).unwrap();
@@ -389,14 +389,14 @@ fn a_mismatch_is_told_to_every_rank() {
     for shape in ["2", "3", "2x2", "5"] {
         emulate(&config(shape, Drive::Inline), mismatch).unwrap();
     }
-    // Over other wires the plan serves each of these calls by itself.
+    // On other wires the plan serves each of these calls.
     ranks(3, "mismatch", &[("HOPBINE_BACKEND", "emu")]);
 }
 
-/// An allreduce of zeros.
+/// An allreduce of zeros: type, operator, count.
 type Made = (Dtype, Op, u64);
 
-/// Rank 0 makes the first of these calls, the others the second. Returns whether this rank is told so.
+/// Rank 0 makes the first of these calls, the other ranks the second. Returns whether this rank gets an error.
 fn differ(comm: &Communicator, [one, other]: [Made; 2]) -> bool {
     let (dtype, op, count) = if comm.rank() == 0 { one } else { other };
     let (send, mut recv) = (vec![0u8; 512], vec![0xa5u8; 512]);
@@ -415,7 +415,7 @@ fn differ(comm: &Communicator, [one, other]: [Made; 2]) -> bool {
     }
 }
 
-/// What gates do not see of calls: the same words, combined alike.
+/// Pairs of calls that the gates cannot distinguish: the same number of words, combined by the same operation.
 const DIFFER: [[Made; 2]; 9] = [
     [(Dtype::F64, Op::Min, 1), (Dtype::F64, Op::Max, 1)],
     [(Dtype::F64, Op::Min, 4), (Dtype::I64, Op::Min, 4)],
@@ -428,7 +428,7 @@ const DIFFER: [[Made; 2]; 9] = [
     [(Dtype::F32, Op::Sum, 2), (Dtype::ComplexF32, Op::Sum, 1)],
 ];
 
-/// The same where no word is left.
+/// Pairs of this kind whose calls use all words, so that no word is left to detect the difference.
 const DIFFER_LATE: [[Made; 2]; 4] = [
     [(Dtype::F64, Op::Min, 6), (Dtype::F64, Op::Max, 6)],
     [(Dtype::U8, Op::BitXor, 3), (Dtype::U8, Op::BitXor, 4)],
@@ -447,18 +447,18 @@ fn calls_that_differ_in_what_gates_do_not_see_are_told_to_every_rank() {
             }
             let small = (Dtype::F64, Op::Min, 1);
             for made in DIFFER_LATE {
-                // The next call with room, or the next barrier.
+                // The next call with a free word, or the next barrier, reports it.
                 assert!(!differ(comm, made), "{made:?}");
                 assert!(differ(comm, both(small)), "{made:?}");
                 assert!(!differ(comm, both(small)), "{made:?}");
                 assert!(!differ(comm, made), "{made:?}");
                 assert!(comm.barrier().is_err(), "{made:?}");
                 comm.barrier().unwrap();
-                // Or after many.
+                // Otherwise the 64th call reports it.
                 let told = (0..64).position(|_| differ(comm, made));
                 assert_eq!(told, Some(63), "{made:?}");
             }
-            // One that has room and one that has none, of equally many words: the former is told at once.
+            // Equally many words, but only rank 0's call has a free one: only rank 0 gets the error at once.
             for made in [
                 [(Dtype::F64, Op::Max, 4), (Dtype::F64, Op::Max, 6)],
                 [(Dtype::F64, Op::Sum, 2), (Dtype::F64, Op::Sum, 3)],
@@ -473,7 +473,7 @@ fn calls_that_differ_in_what_gates_do_not_see_are_told_to_every_rank() {
     }
 }
 
-/// A rank that waits at the gates moves its other operations on.
+/// A rank that waits at the gates makes progress on its other operations.
 #[test]
 fn waiting_at_the_gates_does_not_stop_what_is_under_way() {
     for drive in [Drive::Inline, Drive::Workers] {
@@ -484,7 +484,7 @@ fn waiting_at_the_gates_does_not_stop_what_is_under_way() {
                 comm.scope(|scope| {
                     let request = scope.allreduce(&mine, &mut sum, Op::Sum)?;
                     if comm.rank().is_multiple_of(2) {
-                        // The others come here only when the sum is done.
+                        // The other ranks enter the barrier only after the sum is complete.
                         comm.barrier()?;
                         request.wait().map(drop)
                     } else {
@@ -509,7 +509,7 @@ fn a_rank_that_does_not_come_is_a_timeout() {
     let n_failed = AtomicUsize::new(0);
     let outcomes = emulate(&config, |comm| match comm.rank() {
         2 => {
-            // One that leaves would be found out at once.
+            // The other ranks would detect at once that a rank has left.
             while n_failed.load(Ordering::Relaxed) < 2 {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
@@ -520,7 +520,7 @@ fn a_rank_that_does_not_come_is_a_timeout() {
     .unwrap();
     assert_eq!(outcomes[2], Ok(()));
     for (rank, outcome) in outcomes.iter().enumerate().take(2) {
-        // Whoever is first tells the other.
+        // The first rank that fails informs the other.
         let (Err(Error::Timeout { cause: Some(blame), .. }) | Err(Error::Lost { blame, .. })) =
             outcome
         else {
@@ -530,7 +530,7 @@ fn a_rank_that_does_not_come_is_a_timeout() {
     }
 }
 
-/// Ranks that are no members need not come, and are not blamed.
+/// Ranks outside the communicator need not call, and are not blamed.
 #[test]
 fn a_member_that_does_not_come_is_named() {
     let config = config("5", Drive::Inline).with(|config| {

@@ -10,7 +10,7 @@ use crate::common::calls::check;
 use crate::common::processes::{ranks, run_scenario};
 use crate::common::reference::Case;
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| {
@@ -29,12 +29,12 @@ fn n_groups(info: &GatesInfo) -> usize {
     }
 }
 
-/// A number that has no short binary form, other ones on each rank.
+/// A number without a short binary form, different on each rank.
 fn odd(rank: u32, at: usize) -> f64 {
     1.0 / f64::from(3 + rank) + at as f64 * 0.1
 }
 
-/// Sums of floats have the same bits on all ranks, wherever they are written.
+/// Sums of floats have the same bits on all ranks, whether in place or not.
 fn sums(comm: &Communicator, count: usize) {
     let mine: Vec<f64> = (0..count).map(|at| odd(comm.rank(), at)).collect();
     let mut sum = vec![0.0; count];
@@ -53,7 +53,7 @@ fn sums(comm: &Communicator, count: usize) {
     }
 }
 
-/// Nobody leaves a barrier before all have come, whoever is late.
+/// No rank leaves a barrier before all ranks have entered it, whichever rank is late.
 fn barriers(comm: &Communicator) {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     for late in 0..comm.size() {
@@ -88,14 +88,14 @@ fn in_groups() {
         }
     }
     barriers(comm);
-    // Requests in between, which are not in groups.
+    // Requests between the calls; requests do not use groups.
     let me = u64::from(comm.rank());
     let n = u64::from(comm.size());
     for round in 0..200 {
         let (mine, mut sums) = ([me], [[0u64]; 7]);
         comm.scope(|scope| {
             for sum in &mut sums {
-                // The scope waits for it at its end.
+                // The scope waits for the request at its end.
                 _ = scope.allreduce(&mine, sum, Op::Sum)?;
             }
             let mut sum = [me + round];
@@ -142,7 +142,7 @@ fn many() {
     world.finish().unwrap();
 }
 
-/// More ranks than read each other's contributions.
+/// More ranks than the number up to which ranks read each other's contributions directly.
 #[test]
 fn many_ranks_reduce_in_groups_only() {
     ranks(66, "many", &[("HOPBINE_BACKEND", "shm"), ("HOPBINE_SHM_GROUP", "8")]);

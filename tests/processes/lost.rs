@@ -1,7 +1,7 @@
-//! Ranks that die, hang, leave, or come late: all the others end with an error that names the
-//! rank at fault, also those that do not wait for it but for somebody who does.
+//! Ranks that die, hang, leave, or are late: all other ranks end with an error that names the rank at fault, also
+//! ranks that do not wait for it but for a rank that does.
 //!
-//! Ranks are processes that run rounds of one call; one of them meets its fate in the middle.
+//! Ranks are processes that make the same call in rounds; the victim fails in the middle.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use hopbine_testing::processes::{Ended, wait, wait_until};
 
 mod late;
 
-/// The rank that something happens to.
+/// The rank that fails.
 const VICTIM: u32 = 2;
-/// Enough that the others wait for it through one another.
+/// Enough ranks that some wait for the victim only through others.
 const RANKS: usize = 6;
-/// Rounds before it happens.
+/// Rounds before the failure.
 const GOOD_ROUNDS: usize = 20;
 const FATE: &str = "HOPBINE_TEST_FATE";
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| {
@@ -43,7 +43,7 @@ fn scenarios() {
 
 type Round = fn(&Communicator) -> Result<(), Error>;
 
-/// Rounds of a call until it fails.
+/// Rounds of a call until the call fails.
 fn rounds(round: Round) {
     let world = init().unwrap();
     let comm = world.communicator();
@@ -64,14 +64,14 @@ fn rounds(round: Round) {
 
 fn meet(fate: &str) {
     match fate {
-        // In the middle of one of the next calls.
+        // Dies during one of the next calls.
         "killed" => drop(std::thread::spawn(|| {
             std::thread::sleep(Duration::from_millis(20));
             raise(libc::SIGKILL);
         })),
         "stopped" => {
-            // Its workers end what they do for the round before. A process that is stopped amid that keeps the emulated
-            // device from ending registrations of its peers, which no hardware would.
+            // Meanwhile the workers complete the previous round. A process that is stopped within that round keeps
+            // the emulated device from ending its peers' registrations, which no hardware would do.
             std::thread::sleep(Duration::from_millis(300));
             raise(libc::SIGSTOP);
         }
@@ -92,7 +92,7 @@ fn by_plan() -> CallOptions {
     CallOptions::new().hardware(Hardware::Never)
 }
 
-/// Every rank waits for its neighbour only.
+/// Every rank waits only for its neighbour.
 fn ring(comm: &Communicator) -> Result<(), Error> {
     let mut vector = vec![1.0; 20_000];
     comm.with(CallOptions::new().algorithm("bucket")).allreduce_in_place(&mut vector, Op::Max)
@@ -106,7 +106,7 @@ fn gates(comm: &Communicator) -> Result<(), Error> {
     comm.with(CallOptions::new().hardware(Hardware::Always)).barrier()
 }
 
-/// Nobody waits: everybody tests, and computes meanwhile.
+/// No rank waits: every rank tests, and computes meanwhile.
 fn tested(comm: &Communicator) -> Result<(), Error> {
     let mut vector = vec![1.0; 20_000];
     comm.with(by_plan()).scope(|scope| {
@@ -118,12 +118,12 @@ fn tested(comm: &Communicator) -> Result<(), Error> {
     })
 }
 
-/// The others have one in which nobody waits for the victim.
+/// The second communicator of the other ranks does not contain the victim.
 fn without_the_victim(comm: &Communicator) -> Result<Option<Communicator>, Error> {
     comm.split(Some(u32::from(comm.rank() == VICTIM)), 0)
 }
 
-/// Two threads of every rank with a communicator each. The victim dies in a call of the first, a
+/// Every rank has two threads with one communicator each. The victim dies in a call of the first communicator, a
 /// `round`.
 fn two(round: Round, second: impl Fn(&Communicator) -> Result<Option<Communicator>, Error>) {
     let world = init().unwrap();
@@ -150,12 +150,12 @@ fn two(round: Round, second: impl Fn(&Communicator) -> Result<Option<Communicato
     assert!(matches!(small(&second).unwrap_err(), Error::Poisoned(_)));
 }
 
-/// The root needs nobody, until the others take nothing more.
+/// The root waits for no rank until the other ranks stop receiving.
 fn bcast(comm: &Communicator) -> Result<(), Error> {
     comm.with(by_plan()).bcast(&mut [1u8; 1500], 0)
 }
 
-/// After a while the victim thinks that the call should go by plan.
+/// After some rounds the victim makes the call by plan, not by gates.
 fn gates_and_plan(comm: &Communicator) -> Result<(), Error> {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static ROUND: AtomicUsize = AtomicUsize::new(0);
@@ -163,7 +163,7 @@ fn gates_and_plan(comm: &Communicator) -> Result<(), Error> {
     if comm.rank() == VICTIM && round >= GOOD_ROUNDS { small(comm) } else { gates(comm) }
 }
 
-/// Runs it and returns how the others ended, and the victim.
+/// Runs the scenario; returns how the other ranks ended, and how the victim ended.
 fn run(scenario: &str, fate: &str, timeout: u32, env: &[(&str, &str)]) -> (Vec<Ended>, Ended) {
     let timeout = timeout.to_string();
     let mut all = vec![(FATE, fate), ("HOPBINE_TIMEOUT", &timeout)];
@@ -177,7 +177,7 @@ fn run(scenario: &str, fate: &str, timeout: u32, env: &[(&str, &str)]) -> (Vec<E
         late::let_go(&dir);
     }
     let others = wait(children);
-    // One that is stopped does not end.
+    // A stopped process does not end by itself.
     if fate == "stopped" {
         victim.kill();
     }
@@ -194,18 +194,17 @@ fn names_the_victim(error: &str, faults: &[Fault]) -> bool {
     let blamed = faults
         .iter()
         .any(|fault| error.contains(&format!("Blame {{ rank: {VICTIM}, fault: {fault:?}, by: ")));
-    // The wire's own report of a put that failed.
+    // The wire's own error for a failed put.
     let by_wire = error.contains("Wire {") && error.contains(&format!("peer: Some({VICTIM})"));
     blamed || (by_wire && faults.contains(&Fault::Unreachable))
 }
 
 #[test]
 fn a_rank_that_is_gone_is_named_by_all_others_before_the_timeout() {
-    // Much longer than the search takes, so that a machine that is busy with something else does not
-    // matter.
+    // Much longer than the search for the rank at fault takes, so that a busy machine does not matter.
     const TIMEOUT: u32 = 60;
     let workers = [("HOPBINE_DRIVE", "workers"), ("HOPBINE_TORUS", "3x2")];
-    // Some peers sit behind another wire.
+    // Some peers are reached over another wire.
     let per_node = [("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")];
     let cases: [(_, _, &[_]); 15] = [
         ("ring", "killed", &per_node),
@@ -254,7 +253,7 @@ fn a_rank_that_hangs_or_comes_late_is_named_after_the_timeout() {
             assert!(names_the_victim(error, &[Fault::Absent]), "{scenario}, {fate}: {error}");
         }
         if fate == "late" {
-            // It hears that the others could not wait.
+            // The late rank learns that the other ranks have given up.
             let error = error_of(&victim);
             assert!(error.contains("Lost") && names_the_victim(error, &[Fault::Absent]), "{error}");
         }
@@ -268,11 +267,11 @@ fn a_rank_in_another_call_is_named() {
         let error = error_of(ended);
         assert!(names_the_victim(error, &[Fault::Elsewhere]), "{error}");
     }
-    // The victim finds another rank at the gates, or hears of itself.
+    // The victim finds another rank at the gates, or is told that it is at fault.
     assert!(error_of(&victim).contains("Elsewhere"), "{}", victim.text());
 }
 
-/// Who wants to know of every rank that is gone, not only of the first one noticed.
+/// Asks for all ranks that are gone, not only for the first one that was noticed.
 fn missing() {
     let mut world = init().unwrap();
     if [1, VICTIM].contains(&world.communicator().rank()) {
@@ -293,7 +292,7 @@ fn all_that_are_missing_can_be_asked_for() {
     }
 }
 
-/// Rank 0 has left out a call in which the others wait for it, and waits for them at the end.
+/// Rank 0 skips a call in which the other ranks wait for it, and waits for them at the end.
 fn ends_early() {
     let world = init().unwrap();
     let comm = world.communicator();

@@ -1,5 +1,5 @@
-//! Ranks that make different calls are told so at once, whatever it is that differs, instead of
-//! waiting for messages that never come or taking those of another call.
+//! Ranks that make different calls get an error at once, whatever the difference is. They neither wait for messages
+//! that never come nor receive messages of another call.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use hopbine::torus::collectives::Collective;
 use hopbine::torus::{RankMap, Shape, registry};
 use hopbine::{Blame, CallOptions, Communicator, Drive, Error, Fault, Hardware, emulate, init};
 
-/// The rank that thinks differently.
+/// The rank that makes the different call.
 const ODD: u32 = 2;
 
-/// One call; the buffers are as large as any of them needs.
+/// One call; its buffers are large enough for every call of these tests.
 #[derive(Clone)]
 struct Made {
     collective: Collective,
@@ -52,7 +52,7 @@ impl Made {
         call.send_count = if self.collective == Collective::Bcast { 0 } else { self.count };
         call.recv = recv.as_mut_ptr();
         call.recv_count = self.count;
-        // SAFETY: both buffers have room for whatever the call reads and writes.
+        // SAFETY: both buffers have room for everything that the call reads and writes.
         unsafe { comm.with(self.options.clone()).call(&call) }
     }
 }
@@ -81,7 +81,7 @@ fn pairs(shape: &Shape) -> Vec<(&'static str, Made, Made)> {
     ]
 }
 
-/// An algorithm of allreduce as the text of a schedule on one port.
+/// The schedule of an allreduce algorithm on one port, as text.
 fn written(name: &str, shape: &Shape) -> String {
     let algorithm = registry::find(Collective::Allreduce, name).unwrap();
     let (map, root) = (RankMap::RowMajor, hopbine::torus::Rank(0));
@@ -89,11 +89,11 @@ fn written(name: &str, shape: &Shape) -> String {
     algorithm.schedule(&request).unwrap().to_string()
 }
 
-/// What a rank comes to when one of them makes another call.
+/// The result of a rank if rank `ODD` makes another call.
 fn outcome(comm: &Communicator, most: &Made, odd: &Made) -> Result<(), Error> {
     most.make(comm)?;
     if comm.rank() == ODD { odd.make(comm) } else { most.make(comm) }?;
-    // Ranks that need nobody may get this far.
+    // Ranks that wait for no other rank may get this far.
     Made::sum(10).make(comm)
 }
 
@@ -115,7 +115,7 @@ fn check(what: &str, rank: u32, outcome: Result<(), Error>) {
 #[test]
 fn whatever_differs_is_an_error_everywhere() {
     for drive in [Drive::Inline, Drive::Workers] {
-        // Nobody is to wait that long.
+        // No rank may wait that long.
         let config =
             config(&[2, 3], drive).with(|config| config.timeout = Duration::from_secs(600));
         for (what, most, odd) in pairs(&config.shape) {
@@ -127,7 +127,7 @@ fn whatever_differs_is_an_error_everywhere() {
     }
 }
 
-/// The entry of every rank that is a process; see `common::processes`.
+/// The entry point of every rank that is a process; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| (name == "differs").then_some(differs as fn()));
@@ -143,12 +143,12 @@ fn differs() {
     check(what, comm.rank(), outcome(comm, &most, &odd));
 }
 
-/// Processes share nothing: they have to tell each other.
+/// Processes have no common state, so each must send its call to the others.
 #[test]
 fn processes_tell_each_other() {
     let n_pairs = pairs(&Shape::torus(&[5]).unwrap()).len();
     for pair in 0..n_pairs {
-        // In shared memory the default is one port, which has no split.
+        // In shared memory the default is one port, and one port has no split.
         let pair = pair.to_string();
         let env = [(PAIR, &*pair), ("HOPBINE_TIMEOUT", "600"), ("HOPBINE_PORTS", "2")];
         ranks(5, "differs", &env);

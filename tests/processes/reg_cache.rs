@@ -1,4 +1,4 @@
-//! The registration cache at work under whole collectives.
+//! The registration cache under whole collectives.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use hopbine::torus::geometry::Shape;
 use hopbine::{CallOptions, Communicator, EmulationConfig, emulate, init};
 use hopbine_testing::processes::wait;
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| match name {
@@ -27,7 +27,7 @@ fn scenarios() {
     });
 }
 
-/// On the device, whatever other tests run on: memory that ranks share needs no registration.
+/// Runs on the emulated device, whatever backend other tests use: shared memory needs no registration.
 fn on_device(n: usize, scenario: &str, env: &[(&str, &str)]) {
     ranks(n, scenario, &[&[("HOPBINE_BACKEND", "emu")], env].concat());
 }
@@ -41,7 +41,7 @@ fn registrations(comm: &Communicator) -> u64 {
     total(comm, |stats| stats.misses + stats.uncached)
 }
 
-/// Whether user memory is kept here; systems without memory events keep none.
+/// Whether this system keeps registrations of user memory; systems without memory events keep none.
 fn keeps(comm: &Communicator) -> bool {
     matches!(comm.cache_stats().expect("there is one").mode, CacheMode::Events { .. })
 }
@@ -60,7 +60,7 @@ fn steady(comm: &Communicator) {
     assert!(first > 0);
     for _ in 0..30 {
         reduce(comm, &send, &mut recv);
-        // Part of it is covered by the registration of the whole.
+        // The registration of the whole buffer covers its part.
         reduce(comm, &send[..50_000], &mut recv[..50_000]);
     }
     if keeps(comm) {
@@ -68,8 +68,8 @@ fn steady(comm: &Communicator) {
         assert!(total(comm, |stats| stats.hits) >= 60);
     }
 
-    // Whoever does not want it gets a registration for each call, which is not kept. Kept ones of the same pages
-    // end: a device may share registrations of the same pages.
+    // With `register_anew` each call makes a registration, which is not kept. Kept registrations of the same pages
+    // end, since a device may share registrations of the same pages.
     let kept = total(comm, |stats| stats.registered_regions);
     let (before, anew) = (registrations(comm), comm.with(CallOptions::new().register_anew()));
     let other = vec![3u64; 40_000];
@@ -89,7 +89,7 @@ fn repeated_calls_register_nothing() {
     emulate(&config, steady).unwrap();
 }
 
-/// The same where the kernel gives no events: the C library's functions are changed.
+/// Runs the scenario without events from the kernel: the C library's functions are patched instead.
 fn without_userfaultfd(scenario: fn(&Communicator)) {
     hopbine_testing::forbidden::userfaultfd().unwrap();
     let world = init().unwrap();
@@ -106,7 +106,7 @@ fn the_c_library_tells_of_memory_where_the_kernel_does_not() {
     }
 }
 
-/// Where neither the kernel nor the C library tells of memory: what the program is trusted with.
+/// Neither the kernel nor the C library reports changes of memory: the cache relies on the program's promise.
 fn trusting() {
     hopbine_testing::forbidden::userfaultfd().unwrap();
     hopbine_testing::forbidden::changed_code().unwrap();
@@ -118,14 +118,14 @@ fn trusting() {
         mode.to_string().contains("trusted") && mode.to_string().contains("userfaultfd"),
         "{mode}"
     );
-    // Buffers that come and go, as programs have them, at the same addresses.
+    // Buffers that are allocated and freed, as in programs, at the same addresses.
     let mut made = None;
     for round in 0..20 {
         let send: Vec<u64> = (0..600_000).map(|i| i + round).collect();
         let mut recv = vec![0; 600_000];
         reduce(comm, &send, &mut recv);
         let now = registrations(comm);
-        // The first rounds may still cut memory that was free before.
+        // The first rounds may still split memory that was free before.
         assert!(round < 3 || made == Some(now), "{round}: {made:?} {:?}", comm.cache_stats());
         made = Some(now);
     }
@@ -138,7 +138,7 @@ fn a_program_can_be_trusted_where_nobody_tells_of_memory() {
     on_device(3, "trusting", &[&[("HOPBINE_REG_CACHE", "trust")], &malloc[..]].concat());
 }
 
-/// With events they are used, whatever the program promises.
+/// If there are events, the cache uses them, whatever the program promises.
 #[test]
 fn events_serve_programs_that_are_trusted() {
     let trust = ("HOPBINE_REG_CACHE", "trust");
@@ -147,7 +147,7 @@ fn events_serve_programs_that_are_trusted() {
     }
 }
 
-/// What a rank says that is not to be trusted.
+/// The output of a rank whose promise is refused.
 fn distrusted(env: &[(&str, &str)]) -> String {
     let trust = [("HOPBINE_BACKEND", "emu"), ("HOPBINE_REG_CACHE", "trust")];
     let (_dir, processes) = start(1, "trusting", &[&trust, env].concat());
@@ -160,14 +160,14 @@ fn distrusted(env: &[(&str, &str)]) -> String {
     text
 }
 
-/// Tests have threads, and these have heaps, unless the C library is told at the start.
+/// Tests have threads, and threads have their own heaps, unless a setting at the start of the C library forbids it.
 #[test]
 fn trust_is_refused_where_threads_have_heaps() {
     let text = distrusted(&[]);
     assert!(text.contains("heaps of threads") && text.contains("MALLOC_ARENA_MAX=1"), "{text}");
 }
 
-/// An allocator of which nothing is known may give memory back.
+/// An unknown allocator may return memory to the system.
 #[test]
 fn trust_is_refused_with_an_unknown_allocator() {
     let dir = tempfile::tempdir().unwrap();
@@ -200,13 +200,13 @@ fn the_cache_can_be_switched_off() {
     on_device(2, "off", &[("HOPBINE_REG_CACHE", "0")]);
 }
 
-/// The figures that tell whether a call registered: registrations, their ends, and bytes copied instead.
+/// The counts that show whether a call registered memory: registrations, deregistrations, and bytes copied instead.
 fn figures(comm: &Communicator) -> [u64; 3] {
     let stats = comm.cache_stats().expect("there is a cache");
     [stats.registrations, stats.deregistrations, stats.staged_bytes]
 }
 
-/// Where no registration can be kept, what is short is copied, and registers nothing but for its first call.
+/// If no registration can be kept, short data are copied, and only the first call registers memory.
 fn staged(comm: &Communicator) {
     assert!(!keeps(comm));
     let stats = comm.cache_stats().expect("there is a cache");
@@ -232,13 +232,13 @@ fn staged(comm: &Communicator) {
         comm.bcast(&mut root, 1).unwrap();
         assert_eq!(root, send[..len]);
     }
-    // What is longer than HOPBINE_STAGE_BYTES for each port registers anew: both buffers, at a port at least.
+    // Data longer than HOPBINE_STAGE_BYTES for each port are registered anew: both buffers, at one port at least.
     let [made, ended, copied] = figures(comm);
     let len = 65_536 * n_ports + 1;
     reduce(comm, &send[..len], &mut recv[..len]);
     let longer = figures(comm);
     assert!(longer[0] >= made + 2 && longer[1] >= ended + 2 && longer[2] == copied, "{longer:?}");
-    // What is registered once is not copied.
+    // Memory of a persistent request is registered once and not copied.
     let mut persistent = comm.allreduce_init(send[..32_768].to_vec(), Op::Sum).unwrap();
     for round in 0..3 {
         let before = figures(comm);
@@ -272,7 +272,7 @@ fn copies_can_be_switched_off() {
     on_device(2, "never_staged", &[("HOPBINE_STAGE_BYTES", "0"), ("HOPBINE_REG_CACHE", "0")]);
 }
 
-/// 32 KiB of it, that is to say: a port has two registrations.
+/// The table's limit is 32 KiB of data for the two registrations of a port.
 fn staged_by_table(comm: &Communicator) {
     let send: Vec<u64> = (0..8_192).collect();
     let mut recv = vec![0; 8_192];
@@ -290,7 +290,7 @@ fn staged_by_table(comm: &Communicator) {
     let limit = std::env::var("HOPBINE_STAGE_BYTES").map_or(4_096, |_| 8_192);
     assert!(copied_of(&unsaid, 4_096) && copied_of(&unsaid, limit));
     assert_eq!(copied_of(&unsaid, 4_097), limit > 4_096);
-    // A call may say otherwise.
+    // A call's own option takes precedence.
     assert!(copied_of(&one(CallOptions::new().stage_bytes(u64::MAX)), 8_192));
     assert!(!copied_of(&one(CallOptions::new().stage_bytes(0)), 4_096));
 }
@@ -315,12 +315,12 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// `len` elements, at `at` if that is given.
+    /// Maps `len` elements, at `at` if that is given.
     fn new(len: usize, at: Option<NonNull<u64>>) -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let fixed = if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
         let wanted = at.map_or(std::ptr::null_mut(), |at| at.as_ptr().cast());
-        // SAFETY: new memory, and nothing that exists is replaced.
+        // SAFETY: new memory; the mapping replaces no other one.
         let start = unsafe {
             libc::mmap(wanted, len * 8, libc::PROT_READ | libc::PROT_WRITE, flags | fixed, -1, 0)
         };
@@ -329,20 +329,20 @@ impl Mapping {
     }
 
     fn elements(&mut self) -> &mut [u64] {
-        // SAFETY: mapped, zeroed by the system, aligned to pages, and borrowed from `self`.
+        // SAFETY: mapped, zeroed by the system, page-aligned, and borrowed from `self`.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new`, and no reference to it is left.
+        // SAFETY: mapped in `new`; no reference to the memory is left.
         assert_eq!(unsafe { libc::munmap(self.start.as_ptr().cast(), self.len * 8) }, 0);
     }
 }
 
-/// Memory that goes and comes back at the same address has other pages: a registration of the
-/// old ones must not serve it.
+/// Memory that is unmapped and mapped again at the same address has other pages: the cache must not use a
+/// registration of the old pages for it.
 fn address_reuse(comm: &Communicator) {
     const LEN: usize = 1 << 16;
     let mut first = Mapping::new(LEN, None);
@@ -375,18 +375,18 @@ fn memory_that_comes_back_is_registered_again() {
     on_device(3, "address_reuse", &[]);
 }
 
-/// What the user has registered is not registered again by calls, also of a duplicate, whatever
-/// the cache may keep.
+/// Calls, also of a duplicate, do not register memory again that the user has registered, whatever the cache may
+/// keep.
 fn explicit(comm: &Communicator) {
     let mut send: Vec<u64> = (0..200_000).collect();
     let mut recv = vec![0u64; 200_000];
     let bytes = 8 * 200_000;
     let other = comm.duplicate().unwrap();
-    // SAFETY: both vectors live longer than the registrations, and no call is under way then.
+    // SAFETY: both vectors outlive the registrations, and no call is active when these end.
     let registered = unsafe {
         [send.as_mut_ptr(), recv.as_mut_ptr()].map(|ptr| comm.register(ptr.cast(), bytes).unwrap())
     };
-    // SAFETY: no bytes.
+    // SAFETY: the region has no bytes.
     drop(unsafe { comm.register(std::ptr::null_mut(), 0) }.unwrap());
     reduce(comm, &send, &mut recv);
     let first = registrations(comm);

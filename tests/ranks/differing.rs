@@ -1,5 +1,5 @@
-//! Messages that differ from their receives in length or call, on each wire that one thread can drive both
-//! ends of: both sides are done, and what comes behind is received.
+//! Messages whose length or call differs from that of their receives, on each wire of which one thread can drive both
+//! ends. Both sides complete, and later messages arrive.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use utofu_emu::Model;
 const TAG: Tag = Tag { context: 1 << 33, operation: 3, message: 0, call: 0 };
 const SENT: Slot = Slot { run: 7, task: 1 };
 const RECEIVED: Slot = Slot { run: 7, task: 2 };
-/// What stands where nothing has been received.
+/// Byte in a buffer that has received nothing.
 const NOTHING: u8 = 0xee;
 
-/// What is posted first.
+/// The operation that is posted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     Send,
     Receive,
-    /// The send, and long before the receive.
+    /// The send, long before the receive.
     EarlySend,
-    /// The receive, and long before the send.
+    /// The receive, long before the send.
     EarlyReceive,
 }
 
@@ -41,7 +41,7 @@ impl Port {
         let mut bytes = vec![byte; len].into_boxed_slice();
         let range = MemoryRange { ptr: bytes.as_mut_ptr(), len, access: Access::Write };
         let key = endpoint.registry().map_or(0, |registry| {
-            // SAFETY: the bytes stay where they are until the port is gone.
+            // SAFETY: the bytes stay at their address until the port is dropped.
             unsafe { registry.register(range, Owner::Library) }.unwrap()
         });
         Port { endpoint, bytes, key, events: Vec::new() }
@@ -53,7 +53,7 @@ impl Port {
 
     fn send(&mut self, tag: Tag, len: usize) -> Result<(), WireError> {
         let region = self.region(len);
-        // SAFETY: the bytes live as long as the port, and are left alone until the events.
+        // SAFETY: the bytes live as long as the port, and are not accessed until the events.
         let posted = unsafe { self.endpoint.post_send(1, SendPost { slot: SENT, tag, region }) }?;
         self.events.extend((posted == Posted::Done).then_some(Event::Sent(SENT)));
         Ok(())
@@ -85,8 +85,8 @@ impl Pair {
         self.0.iter_mut().try_for_each(Port::poll)
     }
 
-    /// A message of `sent` bytes, sent as call 0 and received as another of `len` bytes. Returns what both
-    /// report.
+    /// Sends a message of `sent` bytes as call 0 and posts a receive of `len` bytes as call `call`. Returns the event
+    /// of each side.
     fn exchange(
         &mut self,
         (sent, len): (usize, usize),
@@ -123,7 +123,7 @@ impl Pair {
     }
 }
 
-/// Every way that messages go on a wire, with every way that their receives go.
+/// Tests every way in which a wire sends messages with every way in which it receives them.
 fn all_differ(open: impl Fn(usize) -> Pair, lens: &[usize], orders: &[First]) {
     let longest = lens.iter().max().unwrap() + 8;
     let mut pair = open(longest);
@@ -146,7 +146,7 @@ fn all_differ(open: impl Fn(usize) -> Pair, lens: &[usize], orders: &[First]) {
                 let is_done = [Event::Sent(SENT), Event::Differs(SENT, 1)].contains(&events[0]);
                 assert!(is_done, "{what}: {events:?}");
                 assert!(pair.0[1].bytes.iter().all(|&byte| byte == NOTHING), "{what}");
-                // Nothing of it is left.
+                // The mismatch has left no state behind.
                 let order = (First::Send, Arrival::InRegion);
                 let events = pair.exchange((sent, sent), next(), 0, order).expect(&what);
                 assert_eq!(events, [Event::Sent(SENT), Event::Received(RECEIVED)], "{what}");
@@ -157,14 +157,15 @@ fn all_differ(open: impl Fn(usize) -> Pair, lens: &[usize], orders: &[First]) {
     }
 }
 
-/// With the messages of a call whose signature differs in its upper half these need not meet.
+/// Tests calls whose signatures differ in the upper half. Their messages need not match; then the exchange fails, and
+/// the error names a rank.
 fn another_call(open: impl Fn(usize) -> Pair, lens: &[usize]) {
     for &len in lens {
         for first in ORDERS {
             let mut pair = open(len);
             let order = (first, Arrival::InRegion);
             let error = pair.exchange((len, len), TAG, 0x100, order).expect_err("they differ");
-            // Either side may find out.
+            // Either side may detect the mismatch.
             let by = 1 - error.peer.expect("a rank is named");
             let observer = pair.0[by as usize].endpoint.observer().unwrap();
             assert_eq!(observer.received_news().map(|blame| blame.rank), error.peer, "{error}");
@@ -195,7 +196,7 @@ fn both_sides_are_done_over_utofu() {
     another_call(on_utofu, &ON_UTOFU[1..]);
 }
 
-/// What both sides say crosses on the wire.
+/// On a slow wire the two sides' reports of the mismatch cross.
 #[test]
 fn both_sides_are_done_over_utofu_where_it_takes_time() {
     let open = |len| {

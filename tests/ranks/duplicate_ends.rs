@@ -1,4 +1,4 @@
-//! How communicators end: in any order, with handles left, with ranks that panic.
+//! How communicators end: in any order, while handles exist, and when ranks panic.
 
 use crate::common::calls::{checked, config};
 use hopbine::reduce::Op;
@@ -6,8 +6,8 @@ use hopbine::{CallOptions, Drive, Error, emulate};
 
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
 
-/// Communicators, handles and persistent collectives have no lifetime: what is under way when
-/// one is dropped goes on, and when the world has ended nothing can be started any more.
+/// Communicators, handles and persistent collectives have no lifetime parameter. A started operation continues after
+/// its communicator is dropped. After the end of the world no operation can start.
 #[test]
 fn what_outlives_a_communicator_works_and_what_outlives_the_world_refuses() {
     for drive in DRIVES {
@@ -24,7 +24,7 @@ fn what_outlives_a_communicator_works_and_what_outlives_the_world_refuses() {
             checked(&handle, 30);
             active.wait().unwrap();
             drop(handle);
-            // Nothing of that has harmed the original.
+            // The original communicator is unaffected.
             checked(comm, 300);
             let third = comm.duplicate().unwrap();
             checked(&third, 30);
@@ -47,7 +47,7 @@ fn when_a_rank_panics_everybody_ends() {
             let error = outcome.unwrap_err();
             assert!(matches!(error, Error::RankPanicked { rank: 1, .. }), "{error}");
         };
-        // The others are at the duplicate.
+        // The other ranks are in calls on the duplicate.
         panicked(emulate(&config, |comm| {
             let second = comm.duplicate().unwrap();
             for round in 0.. {
@@ -60,7 +60,7 @@ fn when_a_rank_panics_everybody_ends() {
                 }
             }
         }));
-        // One thread of a rank panics, with the other in the middle of something.
+        // One thread of a rank panics while its other thread is in a call.
         panicked(emulate(&config, |comm| {
             let second = comm.duplicate().unwrap();
             std::thread::scope(|threads| {
@@ -71,7 +71,7 @@ fn when_a_rank_panics_everybody_ends() {
                 (0..50).for_each(|count| checked(comm, 30 * count));
             });
         }));
-        // The others are leaving.
+        // The other ranks are leaving the world.
         panicked(emulate(&config, |comm| {
             let second = comm.duplicate().unwrap();
             checked(&second, 100);

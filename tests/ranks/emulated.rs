@@ -1,5 +1,5 @@
-//! Whole collectives on emulated ranks: every algorithm, several shapes, lengths and types,
-//! both ways of driving, against an independent reference.
+//! Collectives on emulated ranks: every algorithm, with several shapes, lengths and types, with and without workers,
+//! compared with an independent reference.
 
 use crate::common::calls::{check, config, every_algorithm};
 use crate::common::reference::{Case, expected, inputs};
@@ -77,7 +77,7 @@ fn defaults_choose_something_right() {
     .unwrap();
 }
 
-/// Longer than a single put can be, and not by a whole number of elements.
+/// The vector is longer than the longest put, whose length is not a multiple of the element size.
 #[test]
 fn puts_are_cut() {
     emulate(&config(&[2], Drive::Inline), |comm| {
@@ -170,21 +170,21 @@ fn wrong_calls_are_refused_and_harmless() {
         assert!(error.to_string().contains("mixed-tree"), "{error}");
         let error = comm.with(CallOptions::new().ports(99)).bcast(&mut short, 0).unwrap_err();
         assert!(matches!(error, Error::Setting { setting: "ports", .. }));
-        // No machine has the memory for these.
+        // No machine has enough memory for the next two calls.
         let error = comm.scatter_init::<f64>(Vec::new(), usize::MAX, 1).map(drop).unwrap_err();
         assert!(matches!(error, Error::Memory { dtype: Dtype::F64, .. }), "{error}");
         let far = [0, 0, 0, u64::MAX - 1];
         let blocks = Blocks::new(&[1; 4]).at(&far);
         let error = comm.allgatherv_init(vec![7u8], blocks).map(drop).unwrap_err();
         assert!(matches!(error, Error::Memory { elements: u64::MAX, .. }), "{error}");
-        // And the communicator still works.
+        // The communicator still works.
         comm.bcast(&mut short, 3).unwrap();
     })
     .unwrap();
 }
 
-/// The forms that only the interfaces to other languages have: the root's own block stays in
-/// its place among the others.
+/// The in-place forms that only the interfaces to other languages have: the root's own block stays in its place among
+/// the other blocks.
 #[test]
 fn gather_and_scatter_in_place_on_the_root() {
     use hopbine::Call;
@@ -243,11 +243,11 @@ fn addresses_that_cannot_be_right_are_refused() {
             let mut call = hopbine::Call::new(Collective::Allreduce, 8, hopbine::reduce::Dtype::U8);
             call.op = Some(Op::Sum);
             (call.send, call.send_count, call.recv, call.recv_count) = (send, 8, recv, 8);
-            // SAFETY: refused, unless all addresses are within `data`.
+            // SAFETY: the call is refused, unless all addresses are within `data`.
             unsafe { comm.call(&call) }.unwrap_err()
         };
         assert!(matches!(at(from, to.wrapping_add(4)), Error::Overlap { .. }));
-        // The last 8 bytes of all, the end of which is no address, and what would wrap round.
+        // Null, the last 8 bytes of the address space (whose end is not an address), and a range that wraps around.
         let last: *mut u8 = std::ptr::without_provenance_mut(usize::MAX - 7);
         for nothing in [std::ptr::null_mut(), last, last.wrapping_add(7)] {
             let refusal = |which| Error::Address {

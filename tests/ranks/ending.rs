@@ -1,4 +1,4 @@
-//! The end of an engine, on a wire in memory.
+//! Tear-down of an engine, on a wire in memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::Flow;
 use hopbine_torus::{Collective, Request, registry};
 
-/// For what is to succeed, also on a busy machine.
+/// Time-out for operations that must succeed, even on a busy machine.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// One of two ranks, and the program of a barrier of both.
+/// The engine of one of two ranks, and its program for a barrier of both.
 pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engine, Arc<Program>) {
     let request = Request {
         shape: Shape::torus(&[2]).unwrap(),
@@ -52,7 +52,7 @@ pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engin
     (engine, Arc::new(compile(&plan, &geometry).unwrap()))
 }
 
-/// Ranks 0 and 1, with a barrier each.
+/// The engines of ranks 0 and 1, each with a prepared barrier.
 fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
     let wire = MemoryWire::default();
     [0, 1].map(|rank| {
@@ -62,21 +62,21 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
     })
 }
 
-/// Context and number of the one operation.
+/// Context and number of the only operation.
 const ID: (u64, u32) = (0, 0);
 pub const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
 
-/// Starts an operation, which the caller's thread may drive at once.
+/// Starts an operation. If `at_once`, the caller's thread may drive it immediately.
 ///
 /// # Safety
-/// As [`Engine::start`].
+/// The same as for [`Engine::start`].
 unsafe fn start_with(
     (engine, operation): &(Engine, Arc<Operation>),
     memory: [UserMemory; 2],
     at_once: bool,
 ) -> UserKeys {
     let mut keys = UserKeys::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's guarantee.
     unsafe {
         engine.register(operation, memory, false, &mut keys).unwrap();
         engine.start(operation, memory, &keys, ID, StartOrder::InOrder, at_once).unwrap();
@@ -85,11 +85,11 @@ unsafe fn start_with(
 }
 
 fn start(rank: &(Engine, Arc<Operation>)) -> UserKeys {
-    // SAFETY: there is no memory.
+    // SAFETY: the operation has no memory.
     unsafe { start_with(rank, NOTHING, true) }
 }
 
-/// As if a thread had passed the check just before another closed the engine.
+/// Simulates a thread that passed the check just before another thread closed the engine.
 #[test]
 fn ports_refuse_what_slips_by() {
     let ranks = pair(LONG);
@@ -125,7 +125,7 @@ fn but_not_for_ever() {
     assert_eq!(ranks[0].0.check(), Err(Error::Poisoned(error.into())));
 }
 
-/// A wire whose memory must be registered, and that panics after some polls.
+/// A wire that needs registered memory and panics after a number of polls.
 struct Odd {
     wire: MemoryEndpoint,
     polls_left: usize,
@@ -133,12 +133,12 @@ struct Odd {
 
 impl Endpoint for Odd {
     unsafe fn post_send(&mut self, to: u32, send: SendPost) -> Result<Posted, WireError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { self.wire.post_send(to, send) }
     }
 
     unsafe fn post_recv(&mut self, from: u32, recv: RecvPost) -> Result<Posted, WireError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's guarantee.
         unsafe { self.wire.post_recv(from, recv) }
     }
 
@@ -182,7 +182,7 @@ impl Registry for Odd {
     }
 }
 
-/// Two ranks with workers, and an allreduce of `len` numbers.
+/// Two engines with workers, each with a prepared allreduce of `len` numbers.
 fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
     let wire = MemoryWire::default();
     let shape = Shape::torus(&[2]).unwrap();
@@ -222,7 +222,7 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
 fn start_on(rank: &(Engine, Arc<Operation>), vector: &mut [u64]) -> UserKeys {
     let len = size_of_val(vector) as u64;
     let memory = [NOTHING[0], UserMemory { ptr: vector.as_mut_ptr().cast(), len }];
-    // SAFETY: the callers keep the vector until the operation is done.
+    // SAFETY: the callers keep the vector until the operation has completed.
     unsafe { start_with(rank, memory, false) }
 }
 
@@ -249,15 +249,15 @@ fn a_panic_in_a_worker_is_a_failure_of_its_rank() {
                 assert!(matches!(ranks[0].0.check(), Err(Error::Poisoned(_))));
             }
         }
-        // Nobody tells the other one on this wire.
+        // This wire does not tell the other rank about the failure.
         ranks[1].0.fail(&Error::Closed);
         ranks[1].0.fail(&Error::Active);
         assert!(ranks[1].1.is_done());
     }
 }
 
-/// Whoever lets go of an operation last frees its memory, for which its port's mutex is needed:
-/// that may be a worker that has just driven the port.
+/// The thread that drops the last reference to an operation frees its memory, which requires the mutex of its port.
+/// That thread may be a worker that has just driven the port.
 #[test]
 fn the_last_handle_may_go_anywhere() {
     for round in 0..300 {

@@ -1,5 +1,5 @@
-//! The uTofu endpoint by itself, between two emulated ranks driven by one thread: messages of
-//! all lengths in any order, more of them than any queue has room for.
+//! The uTofu endpoint alone, between two emulated ranks that one thread drives: messages of all lengths in any order,
+//! and more messages than any queue holds.
 
 use hopbine::WireError;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
@@ -17,17 +17,17 @@ use std::time::{Duration, Instant};
 use utofu::Api;
 use utofu_emu::{Job, Model};
 
-/// Two connected endpoints, of ranks 0 and 1.
+/// Two connected endpoints, for ranks 0 and 1.
 pub(crate) fn pair() -> [UtofuEndpoint; 2] {
     pair_on(Model::default())
 }
 
-/// As `pair`, over a wire that takes its time.
+/// Like `pair`, over a wire with the latency of the model.
 pub(crate) fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
     group(2, wire).try_into().unwrap_or_else(|_| panic!("two"))
 }
 
-/// The endpoints of so many ranks, connected.
+/// Connected endpoints of `n_ranks` ranks.
 pub(crate) fn group(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
     let job = Job::with_model(Job::coords_for_shape(&[n_ranks]).unwrap(), wire).unwrap();
     let exchanges = LocalExchange::group(n_ranks as usize, Duration::from_secs(60));
@@ -39,7 +39,7 @@ pub(crate) fn group(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
     })
 }
 
-/// A buffer, registered with an endpoint, out of which messages are cut.
+/// A registered buffer. `region` takes the next part of it for a message.
 struct Memory {
     bytes: Vec<u8>,
     key: u64,
@@ -50,7 +50,7 @@ impl Memory {
     fn new(endpoint: &mut UtofuEndpoint, len: usize, byte: u8) -> Self {
         let mut bytes = vec![byte; len];
         let range = MemoryRange { ptr: bytes.as_mut_ptr(), len, access: Access::Write };
-        // SAFETY: the test keeps it until the endpoints are gone.
+        // SAFETY: the test keeps the buffer until the endpoints are dropped.
         let key = unsafe { endpoint.register(range, Owner::Library) }.unwrap();
         Memory { bytes, key, used: 0 }
     }
@@ -73,10 +73,10 @@ fn tag(message: usize) -> Tag {
     Tag { context: 9, operation: 3, message: message as u32, call: 0 }
 }
 
-/// Posts the message with this index at both ends: the receive, and then the send.
+/// Posts the message with this index at both ends: first the receive, then the send.
 ///
 /// # Safety
-/// The regions must be left alone until the events.
+/// The regions must not be accessed until the events.
 unsafe fn post_both(
     sender: &mut UtofuEndpoint,
     receiver: &mut UtofuEndpoint,
@@ -87,14 +87,14 @@ unsafe fn post_both(
     let tag = tag(index);
     let recv = RecvPost { slot: slot(0), tag, region: into, arrival: Arrival::InRegion };
     let send = SendPost { slot: slot(1), tag, region: from };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's guarantee.
     let posted =
         unsafe { [receiver.post_recv(0, recv).unwrap(), sender.post_send(1, send).unwrap()] };
     assert_eq!(posted, [Posted::Accepted; 2]);
 }
 
-/// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order
-/// and sends in another, and checks that each arrives where it belongs, once.
+/// Sends messages of the given lengths from rank 0 to rank 1. Posts receives in one order and sends in another.
+/// Verifies that each message arrives once, at its place.
 fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_every: usize) {
     let [mut sender, mut receiver] = pair();
     let total = lens.iter().sum::<usize>().max(1);
@@ -123,8 +123,7 @@ fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_eve
     };
     for index in 0..lens.len() {
         let (recv, send) = (recv_order[index], send_order[index]);
-        // SAFETY: the buffers outlive the endpoints' use of them, and nobody touches them
-        // before the end.
+        // SAFETY: the buffers outlive their use by the endpoints, and are not accessed before the end.
         unsafe {
             let posted = receiver
                 .post_recv(
@@ -175,21 +174,21 @@ fn every_length_around_the_limits() {
     exchange(&lens, &shuffled(lens.len(), 1), &shuffled(lens.len(), 2), 3);
 }
 
-/// Two endpoints, each with so much memory of its own.
+/// Two endpoints, each with a registered buffer of `len` bytes.
 fn pair_with(len: usize) -> ([UtofuEndpoint; 2], [Memory; 2]) {
     let [mut sender, mut receiver] = pair();
     let memories = [Memory::new(&mut sender, len, 1), Memory::new(&mut receiver, len, 2)];
     ([sender, receiver], memories)
 }
 
-/// Posts a send whose buffer outlives the endpoint, and is left alone until its event.
+/// Posts a send to rank 1. Its buffer outlives the endpoint and is not accessed until its event.
 fn send_to_1(sender: &mut UtofuEndpoint, at: usize, region: WireRegion) {
-    // SAFETY: the callers' promise.
+    // SAFETY: the callers' guarantee.
     let posted = unsafe { sender.post_send(1, SendPost { slot: slot(at), tag: tag(at), region }) };
     assert_eq!(posted.unwrap(), Posted::Accepted);
 }
 
-/// All receives are announced before anything is sent, so all puts are due at once.
+/// All receives are announced before the first send, so all puts are due at the same time.
 #[test]
 fn more_puts_than_the_transmit_queue_holds() {
     let (n, len) = (3000, 2100);
@@ -197,7 +196,7 @@ fn more_puts_than_the_transmit_queue_holds() {
     let mut events = Vec::new();
     for index in 0..n {
         let region = target.region(len);
-        // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
+        // SAFETY: the buffer outlives the endpoint and is not accessed until the events.
         let posted = unsafe {
             receiver.post_recv(
                 0,
@@ -233,15 +232,15 @@ fn more_messages_than_a_channel_holds() {
     }
 }
 
-/// A sender that waits for long says so, as far as it has credits: nothing is left for which it would
-/// need a receiver that no longer polls.
+/// A sender that has waited for long announces its messages only as far as it has credits. So it is flushed even if
+/// the receiver no longer polls.
 #[test]
 fn what_is_said_of_waiting_messages_waits_for_nobody() {
     let (n, len) = (300, 4000);
     let ([mut sender, mut receiver], [mut source, mut target]) = pair_with(n * len);
     let mut events = Vec::new();
     (0..n).for_each(|at| send_to_1(&mut sender, at, source.region(len)));
-    // Both have met, and then the receiver does something else.
+    // After their first contact the receiver stops polling for a while.
     for _ in 0..4 {
         sender.poll(&mut events).unwrap();
         receiver.poll(&mut events).unwrap();
@@ -280,7 +279,7 @@ fn what_is_said_of_waiting_messages_waits_for_nobody() {
     assert!(target.bytes.iter().all(|&byte| byte == 1));
 }
 
-/// Tiny and eager messages, announcements and credits of a flush are one call.
+/// Messages in descriptors, eager messages, announcements and credits of one flush are posted by one call.
 #[test]
 fn what_is_posted_in_one_drive_goes_with_one_call() {
     let [mut sender, mut receiver] = pair();
@@ -288,17 +287,17 @@ fn what_is_posted_in_one_drive_goes_with_one_call() {
     let mut target = Memory::new(&mut receiver, 40_000, 2);
     let mut events = Vec::new();
     let mut before = [(0, 0); 2];
-    // The first round says hello.
+    // The first round includes the hellos.
     for round in 0..3 {
         (source.used, target.used) = (0, 0);
         for (index, len) in [8, 500, 16, 3000, 4000].into_iter().enumerate() {
             let index = 10 * round + index;
             let (from, into) = (source.region(len), target.region(len));
-            // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+            // SAFETY: the buffers outlive the endpoints and are not accessed until the events.
             unsafe { post_both(&mut sender, &mut receiver, index, from, into) };
         }
         if round > 0 {
-            // Three messages, two announcements.
+            // Three messages from the sender, two announcements from the receiver.
             assert!(!sender.is_flushed() && !receiver.is_flushed());
             sender.flush().unwrap();
             receiver.flush().unwrap();
@@ -318,20 +317,20 @@ fn what_is_posted_in_one_drive_goes_with_one_call() {
     }
 }
 
-/// What peers wait for does not queue behind data, which keep a TNI busy for long.
+/// An announcement, for which a peer waits, does not queue behind data, which occupy a TNI for long.
 #[test]
 fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
     const LEN: usize = 5000;
     let [mut a, mut b] = pair();
     let (mut of_a, mut of_b) = (Memory::new(&mut a, 4 * LEN, 1), Memory::new(&mut b, 4 * LEN, 2));
     let mut events = Vec::new();
-    // The first round says hello.
+    // The first round includes the hellos.
     for round in 0..2 {
         let regions = [of_a.region(LEN), of_b.region(LEN), of_a.region(LEN), of_b.region(LEN)];
         let [from_a, into_b, into_a, from_b] = regions;
         let (there, back) = (tag(2 * round), tag(2 * round + 1));
-        // SAFETY: for this and the following: the buffers outlive the endpoints, and are left alone
-        // until the events.
+        // SAFETY: for this and the following posts: the buffers outlive the endpoints and are not accessed until the
+        // events.
         let waits = unsafe {
             b.post_recv(
                 0,
@@ -381,7 +380,7 @@ fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
     assert!(of_b.bytes[2 * LEN..3 * LEN].iter().all(|&byte| byte == 1));
 }
 
-/// 300 lengths, each of any of these ranges.
+/// 300 lengths, each from a randomly chosen range.
 pub(crate) fn mixed_lengths(rng: &mut SmallRng, ranges: &[Range<usize>]) -> Vec<usize> {
     let of_any = |_| {
         let any = rng.random_range(0..ranges.len());
@@ -415,7 +414,7 @@ fn a_rank_may_send_to_itself() {
             // SAFETY: within the buffer.
             unsafe { source.ptr.write_bytes(index as u8 + 10, len) };
         }
-        // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
+        // SAFETY: the buffer outlives the endpoint and is not accessed until the events.
         let posted = unsafe {
             [
                 endpoint
@@ -445,7 +444,7 @@ fn a_rank_may_send_to_itself() {
         assert!(
             events.contains(&Event::Sent(slot(0))) && events.contains(&Event::Received(slot(1)))
         );
-        // SAFETY: within the buffer, which nobody writes now.
+        // SAFETY: the bytes are within the buffer, and nothing writes to them now.
         let got = unsafe { std::slice::from_raw_parts(target.ptr, len) };
         assert!(got.iter().all(|&byte| byte == index as u8 + 10));
         memory.used = 0;
@@ -464,22 +463,22 @@ fn a_fence_lasts_until_everything_has_arrived() {
     const WIRE: Duration = Duration::from_millis(20);
     let [mut sender, mut receiver] =
         pair_on(Model { put_ns: WIRE.as_nanos() as u64, ..Model::default() });
-    // Nothing was ever written.
+    // No rank has written anything yet.
     assert!(sender.fence().unwrap() && receiver.fence().unwrap());
     let mut source = Memory::new(&mut sender, 30_000, 7);
     let mut target = Memory::new(&mut receiver, 30_000, 0);
     let mut events = Vec::new();
     for (index, len) in [8, 1000, 9000].into_iter().enumerate() {
         let (from, into) = (source.region(len), target.region(len));
-        // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+        // SAFETY: the buffers outlive the endpoints and are not accessed until the events.
         unsafe { post_both(&mut sender, &mut receiver, index, from, into) };
         while events.len() < 2 {
             sender.poll(&mut events).unwrap();
             receiver.poll(&mut events).unwrap();
         }
         events.clear();
-        // Both have written to the other by now: data, hellos, announcements. A message of
-        // before or after a fence needs nothing else.
+        // By now each rank has written to the other: data, hellos, announcements. Messages before and after a fence
+        // need nothing else.
         for endpoint in [&mut sender, &mut receiver] {
             let start = Instant::now();
             assert!(!endpoint.fence().unwrap(), "nothing can have come back yet");

@@ -1,8 +1,7 @@
-//! After a failure nobody touches a user's memory: it is taken away as soon as the call has
-//! returned, while other threads of the rank, and other ranks, are in the middle of theirs.
+//! After a failure no thread accesses the user's memory. The test makes the memory inaccessible as soon as the call
+//! has returned, while other threads of the rank, and other ranks, are still in their calls.
 //!
-//! Whoever reads or writes it then ends this program by a signal. All buffers lie between pages
-//! that must not be touched at any time.
+//! Any later access ends this program by a signal. All buffers lie between pages that are never accessible.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,14 +24,14 @@ use hopbine_testing::cores::one_core;
 
 const PAGE: usize = 4096;
 
-/// Memory between two pages that cannot be accessed; ends where the second one starts.
+/// Memory between two inaccessible pages. It ends where the second page starts.
 struct Guarded {
     map: *mut u8,
     whole: usize,
     len: usize,
 }
 
-// SAFETY: an address; the test says who uses it when.
+// SAFETY: the pointer is a plain address; the test determines which thread uses it when.
 unsafe impl Send for Guarded {}
 
 impl Guarded {
@@ -40,7 +39,7 @@ impl Guarded {
         let whole = len.next_multiple_of(PAGE) + 2 * PAGE;
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a mapping of its own.
+        // SAFETY: the kernel chooses the address of the new mapping.
         let map = unsafe { libc::mmap(std::ptr::null_mut(), whole, protection, flags, -1, 0) };
         assert_ne!(map, libc::MAP_FAILED);
         let guarded = Guarded { map: map.cast(), whole, len };
@@ -50,18 +49,18 @@ impl Guarded {
     }
 
     fn protect(&self, offset: usize, len: usize) {
-        // SAFETY: within the mapping.
+        // SAFETY: the range is within the mapping.
         let code = unsafe { libc::mprotect(self.map.add(offset).cast(), len, libc::PROT_NONE) };
         assert_eq!(code, 0);
     }
 
     fn ptr(&self) -> *mut u8 {
-        // SAFETY: within the mapping.
+        // SAFETY: the address is within the mapping.
         unsafe { self.map.add(self.whole - PAGE - self.len) }
     }
 
     fn fill(&mut self, value: u64) {
-        // SAFETY: the mapping has these bytes, which nobody uses between two calls.
+        // SAFETY: the mapping has these bytes, and no thread uses them between two calls.
         let words = unsafe { std::slice::from_raw_parts_mut(self.ptr().cast(), self.len / 8) };
         words.fill(value);
     }
@@ -80,32 +79,32 @@ impl Drop for Guarded {
     }
 }
 
-/// What happens to a rank.
+/// The fault of one rank, the victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Panics,
-    /// One of its calls is on another number of elements.
+    /// One of its calls has another number of elements.
     OtherCount,
     OtherCollective,
     Leaves,
-    /// Longer than the others wait.
+    /// It comes after the other ranks' time-out.
     Late,
 }
 
-/// Elements, around the limits of what travels how.
+/// Numbers of elements, around the limits at which the way of sending changes.
 const COUNTS: [usize; 8] = [1, 2, 3, 40, 250, 257, 900, 20_000];
 
 struct Story {
     seed: u64,
     fate: Fate,
     victim: u32,
-    /// The call, and the thread, in which it happens.
+    /// The call, and the thread of the victim, in which the fault occurs.
     round: usize,
     thread: u64,
 }
 
 impl Story {
-    /// Calls of one thread of a rank until one fails.
+    /// Makes the calls of one thread of a rank until a call fails, and returns the error.
     fn run(&self, comm: &Communicator, thread: u64, gone: &Mutex<Vec<Guarded>>) -> Option<Error> {
         let rng = &mut SmallRng::seed_from_u64(self.seed ^ thread << 32);
         let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
@@ -155,11 +154,11 @@ impl Story {
         let shape = Shape::torus([&[2][..], &[3], &[2, 2]][self.seed as usize % 3]).unwrap();
         let victim = self.victim % shape.n_ranks();
         let story = Story { victim, ..*self };
-        // Long where nobody should have to wait for it, however busy the machine is. A thread that
-        // panics ends its rank only when the other one has given up.
+        // The time-out is long if no rank should have to wait for it, however busy the machine is. A thread that
+        // panics ends its rank only after the rank's other thread has given up.
         let timeout = Duration::from_millis(match self.fate {
             Fate::Leaves | Fate::Late => 120,
-            // All calls before the panic take less.
+            // All calls before the panic take less time.
             Fate::Panics => 500,
             Fate::OtherCount | Fate::OtherCollective => 20_000,
         });
@@ -176,7 +175,7 @@ impl Story {
         let outcome = emulate(&config, |comm| {
             let second = match comm.duplicate() {
                 Ok(second) => second,
-                // Others may be in their first calls already.
+                // Other ranks may already be in their first calls.
                 Err(error) => return [Some(error.clone()), Some(error)],
             };
             let (story, gone, failed) = (&story, &gone, &failed);
@@ -204,7 +203,7 @@ impl Story {
         assert!(failed.into_inner() > 0, "seed {}: nothing failed", self.seed);
     }
 
-    /// Every thread has ended with an error, but for one that has left.
+    /// Verifies that every thread has ended with an error, except a thread that has left.
     fn check(&self, rank: u32, victim: u32, errors: &[Option<Error>; 2]) {
         for (thread, error) in errors.iter().enumerate() {
             let left = rank == victim && thread as u64 == self.thread;
@@ -213,7 +212,7 @@ impl Story {
             let expected = match self.fate {
                 Fate::Panics => unreachable!(),
                 Fate::OtherCount | Fate::OtherCollective => blame.fault == Fault::Elsewhere,
-                // One thread of it waits for the others, or has been missed.
+                // One thread of the victim waits for the other ranks, or they have missed it.
                 Fate::Leaves | Fate::Late => blame.fault != Fault::Unreachable,
             };
             assert!(expected, "seed {}, {:?}, rank {rank}: {blame}", self.seed, self.fate);
@@ -221,10 +220,10 @@ impl Story {
     }
 }
 
-/// A story whose seed says all about it.
+/// Runs one story, which the seed and `drive` determine.
 fn story(seed: u64, drive: Drive) {
     let fates = [Fate::OtherCount, Fate::Panics, Fate::OtherCollective, Fate::Leaves, Fate::Late];
-    // The slow ones less often.
+    // The slow fates are less frequent.
     let fate = fates[if seed % 25 < 2 { 3 + seed as usize % 2 } else { seed as usize % 3 }];
     let rng = &mut SmallRng::seed_from_u64(seed + 1000);
     let (victim, round, thread) =
@@ -249,7 +248,7 @@ fn nor_do_workers() {
     });
 }
 
-/// Who waits looks at the clock also where its core is busy and other operations move all the while.
+/// A waiting thread checks its time-out even if its core is busy and other operations progress all the time.
 #[test]
 fn nor_do_workers_on_a_busy_core() {
     let _core = one_core();
@@ -274,9 +273,9 @@ fn nor_after_thousands_of_failures() {
     four_at_a_time(0..1000, |seed| story(seed, Drive::Workers));
 }
 
-/// One thread of a rank gives up and frees its buffers while the other looks for the cause, and
-/// drives the port on which what was meant for them arrives late. (An address sanitizer sees
-/// more here than a test can.)
+/// One thread of a rank gives up and frees its buffers. Meanwhile the rank's other thread searches for the cause, and
+/// drives the port on which late messages for these buffers arrive. (An address sanitizer detects more here than the
+/// test itself.)
 #[test]
 fn one_thread_frees_while_another_finds_out() {
     const WIRE: Duration = Duration::from_millis(100);
@@ -298,9 +297,9 @@ fn one_thread_frees_while_another_finds_out() {
                 let mut vector = vec![1u64; len].into_boxed_slice();
                 comm.allreduce_in_place(&mut vector, Op::Sum).map(|()| vector[0])
             };
-            // On a busy machine the ranks may miss each other here already.
+            // On a busy machine the ranks may time out here already.
             let Ok(second) = comm.duplicate() else { return 0 };
-            // What one rank sends reaches the other just before, while, or after it gives up.
+            // The message of one rank reaches the other rank just before, while, or after that rank gives up.
             if comm.rank() == 1 {
                 std::thread::sleep(Duration::from_millis(50 * (round as u64 % 12)));
             }
@@ -310,7 +309,7 @@ fn one_thread_frees_while_another_finds_out() {
                     allreduce(&second, 100)
                 });
                 let mine = allreduce(&comm, len);
-                // Others get the memory, and write to it.
+                // This allocation may reuse the freed memory, and writes to it.
                 let again = vec![7u64; len].into_boxed_slice();
                 let other = other.join().unwrap();
                 assert!(again.iter().all(|&value| value == 7));
@@ -320,7 +319,7 @@ fn one_thread_frees_while_another_finds_out() {
         });
         let found = match ended {
             Ok(halves) => halves.into_iter().sum::<usize>(),
-            // On a busy machine they may miss each other at the end as well.
+            // On a busy machine the ranks may also time out at the end.
             Err(Error::Lost { .. }) => 0,
             Err(other) => panic!("round {round}: {other}"),
         };
@@ -329,8 +328,7 @@ fn one_thread_frees_while_another_finds_out() {
     assert!(too_late.into_inner() > 0, "nobody was too late");
 }
 
-/// Hundreds of operations at once, waited for in different orders: no queue overflows, and
-/// nobody waits for ever.
+/// Hundreds of operations at once, waited for in different orders: no queue overflows, and no rank waits for ever.
 #[test]
 fn more_operations_under_way_than_any_queue_has_room_for() {
     for (drive, n, len) in
@@ -351,7 +349,8 @@ fn more_operations_under_way_than_any_queue_has_room_for() {
                 })
                 .collect();
             all.iter_mut().for_each(|allreduce| allreduce.start().unwrap());
-            // The second communicator's first, last to first, or as they come.
+            // Rank 0 waits in reverse order, rank 1 for the second communicator first, rank 2 in the order of the
+            // starts.
             let mut order: Vec<usize> = (0..n).collect();
             match rank {
                 0 => order.reverse(),

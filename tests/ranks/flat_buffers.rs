@@ -1,5 +1,5 @@
-//! Small collectives of communicators that are not the world's, over shared memory: by flat buffers, as
-//! long as there are any.
+//! Small collectives over shared memory on communicators other than the world's. They use flat buffers as long as any
+//! are free.
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
@@ -27,14 +27,14 @@ fn has_flat(comm: &Communicator) -> bool {
     for call in [gathered, reduced, exchanged].into_iter().chain(scans) {
         assert_eq!(comm.uses_gates(&call), has_flat, "{call:?}");
     }
-    // It takes back what turns out to be long.
+    // The flat buffer performs this alltoall only if its blocks turn out to be short.
     let by = comm.explain(&exchanged).unwrap();
     assert_eq!(by.by.starts_with("flat buffer or "), has_flat, "{by}");
     assert_ne!(by.how, "", "{by}");
     has_flat
 }
 
-/// Calls of every kind that flat buffers perform, and one that is too long for them.
+/// Makes calls of every kind that flat buffers perform, and one call that is too long for them.
 fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
     let (me, n) = (u64::from(comm.rank()), u64::from(comm.size()));
     for round in 0..6 {
@@ -58,7 +58,7 @@ fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
         let mut long = vec![of(me); 3000];
         comm.allreduce_in_place(&mut long, Op::Max)?;
         assert_eq!(long, vec![of(n - 1); 3000]);
-        // Blocks of which the own one is not worth a copy.
+        // A rank does not copy its own block to the flat buffer, because only this rank reads it.
         let (start, end) = (me as usize * 200, (me as usize + 1) * 200);
         let given = |rank: u64| (0..n * 200).map(move |at| at + of(rank));
         let sums = (start as u64..end as u64).map(|at| (0..n).map(|rank| at + of(rank)).sum());
@@ -107,12 +107,12 @@ fn rows_columns_duplicates_and_groups_have_flat_buffers() {
                 comm.split(Some(comm.rank() % 2), -i64::from(comm.rank()))?.expect("a colour"),
             ];
             for (index, one) in made.iter().enumerate() {
-                // Twice as many rounds as a rank has flat buffers: they come back.
+                // The rounds make 100 communicators, and a rank has 32 flat buffers, so the buffers are reused.
                 assert!(has_flat(one), "communicator {index} of round {round}");
                 calls(one, round + index as u64)?;
             }
             let mut made = Vec::from(made);
-            // Each rank ends them in an order of its own, some of them late.
+            // Each rank drops them in its own order, some of them late.
             made.rotate_left(comm.rank() as usize % 5);
             while let Some(one) = made.pop() {
                 drop(one);
@@ -136,7 +136,7 @@ fn who_finds_no_flat_buffer_goes_by_plan() {
         for (index, one) in made.iter().enumerate() {
             calls(one, index as u64)?;
         }
-        // One that nobody but this rank has ended is not free.
+        // A flat buffer that only one rank has released is not free.
         let first = made.remove(0);
         if comm.rank() == 0 {
             drop(first);
@@ -184,7 +184,8 @@ fn a_rank_that_fails_ends_the_calls_of_a_row() {
     assert!(failed.iter().all(Result::is_err), "{failed:?}");
 }
 
-/// The root's first call goes by a plan and its second by the flat buffer; the other rank's both go by the flat buffer.
+/// The root's first call goes by a plan and its second by the flat buffer; both calls of the other rank go by the
+/// flat buffer.
 #[test]
 fn the_next_call_of_another_rank_is_not_taken_for_this_one() {
     let results = emulate(&config(&[2]), |comm| {
@@ -192,7 +193,7 @@ fn the_next_call_of_another_rank_is_not_taken_for_this_one() {
         let mut vector = vec![if is_root { 1.0 } else { 0.0 }; 6000];
         let first = comm.bcast(&mut vector[..if is_root { 6000 } else { 100 }], 0);
         if is_root {
-            // It has given what it had to give, or hears of the other's failure.
+            // The root has already given its data, or learns of the other rank's failure.
             let _ = comm.bcast(&mut vec![2.0; 100], 0);
         } else {
             assert!(first.is_err() && vector[0] == 0.0, "{first:?}, {}", vector[0]);

@@ -7,15 +7,15 @@ use hopbine::reduce::Op;
 use hopbine::{Blocks, Registered};
 use hopbine::{CallOptions, Communicator, EmulationConfig, Error, Hardware, OnTimeout, emulate};
 
-/// More than the device takes.
+/// More pages than the device can register.
 const PAGES: usize = 7000;
 const PAGE: usize = 4096;
-/// Nobody waits that long: who cannot go on tells the others.
+/// Time-out. No rank waits this long, because a rank that cannot continue notifies the others.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Takes all the room that is left, as long as the value lives.
+/// Takes all free registrations of the device, until the value is dropped.
 fn fill(comm: &Communicator, memory: &mut [u8]) -> Vec<Registered> {
-    // SAFETY: the memory is borrowed for longer than the value lives, in both tests.
+    // SAFETY: in both tests the memory is borrowed for longer than the value lives.
     let register = |page: &mut [u8]| unsafe { comm.register(page.as_mut_ptr(), PAGE as u64) };
     let held: Vec<_> = memory.chunks_mut(PAGE).map_while(|page| register(page).ok()).collect();
     assert!(held.len() < PAGES, "there is no end of room");
@@ -30,12 +30,12 @@ fn config(shape: &str) -> EmulationConfig {
     })
 }
 
-/// Nobody has heard of a call that could not register its memory: it can be made again.
+/// If a call cannot register its memory, no other rank has noticed the call, so it can be repeated.
 #[test]
 fn a_call_that_finds_no_room_can_be_made_again() {
     let results = emulate(&config("2"), |comm| {
         let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
-        // The operation has its own memory from now on.
+        // From here on the operation has its working memory.
         let mut first = vec![1.0; 100_000];
         comm.allreduce_in_place(&mut first, Op::Sum)?;
         let mut vector = vec![1.0; 100_000];
@@ -55,7 +55,7 @@ fn a_call_that_finds_no_room_can_be_made_again() {
     assert_eq!(results.unwrap(), [Ok(()), Ok(())]);
 }
 
-/// The others have told their sizes, and wait for data of a rank that cannot register them.
+/// The other ranks have published their sizes and wait for data from a rank that cannot register its memory.
 #[test]
 fn a_rank_that_finds_no_room_in_the_midst_of_a_call_fails_all() {
     let n_failed = AtomicU32::new(0);
@@ -72,7 +72,7 @@ fn a_rank_that_finds_no_room_in_the_midst_of_a_call_fails_all() {
         let _held = (comm.rank() == 0).then(|| fill(&comm, memory));
         let error = call(&second).unwrap_err();
         n_failed.fetch_add(1, Ordering::Relaxed);
-        // It does nothing that others could learn more from.
+        // This rank makes no call from which the others could learn more.
         let began = Instant::now();
         while n_failed.load(Ordering::Relaxed) < 4 && began.elapsed() < PATIENCE / 2 {
             std::thread::yield_now();

@@ -1,10 +1,9 @@
-//! What runs is what was proved: the engine's compiled programs (segments, staging, places of
-//! operands, hazards), executed symbolically in random topological orders.
+//! Verifies that the executed programs are what was proved: the engine's compiled programs (segments, staging, places
+//! of operands, hazards) are executed symbolically in random topological orders.
 //!
-//! An element of a buffer is a symbol: the sum of what was combined, and a hash of the expression.
-//! A message may be read when its send may start, or only when its receive is posted; from the
-//! posting of a receive until its message is there, its region holds rubbish. So an edge that
-//! the task graph lacks shows as a wrong result in some order.
+//! An element of a buffer is a symbol: the sum of the combined values, and a hash of the expression. A message may be
+//! read when its send may start, or only when its receive is posted. From the posting of a receive until its message
+//! arrives, its region holds rubbish. So an edge that the task graph lacks causes a wrong result in some order.
 
 use super::engine::buffers;
 use crate::common::reference::{Case, expected};
@@ -24,7 +23,7 @@ pub(super) const SIZE: u64 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) sum: u64,
-    /// The expression.
+    /// Hash of the expression.
     order: u64,
 }
 
@@ -37,7 +36,7 @@ impl Symbol {
     }
 }
 
-/// A rank's buffers; the last are the ports' staging.
+/// A rank's buffers. Each port has its own staging buffer.
 pub(super) struct Memory {
     pub(super) shared: [Vec<Symbol>; 3],
     staging: Vec<Vec<Symbol>>,
@@ -58,9 +57,9 @@ impl Memory {
     }
 }
 
-/// A message by sender, receiver, port and number.
+/// Key of a message: sender, receiver, port and number.
 type Key = (u32, u32, usize, u32);
-/// A task: rank, port, number.
+/// Key of a task: rank, port and number.
 type At = (usize, usize, u32);
 
 enum Item {
@@ -68,7 +67,7 @@ enum Item {
     Deliver(Key),
 }
 
-/// A send that has started: its task if that is still to be read, or what it has read.
+/// A send that has started: its task and region if the data are still to be read, otherwise the data.
 enum Sent {
     Waiting(At, Region),
     Read(Vec<Symbol>),
@@ -77,13 +76,13 @@ enum Sent {
 pub(super) struct Execution {
     programs: Vec<Program>,
     pub(super) memories: Vec<Memory>,
-    /// By rank and port, what every task still waits for.
+    /// Number of unfinished dependencies of every task, by rank and port.
     n_deps: Vec<Vec<Vec<u32>>>,
     items: Vec<Item>,
     sent: FxHashMap<Key, Sent>,
     posted: FxHashMap<Key, (At, Region)>,
     n_left: usize,
-    /// By rank and port, sends and receives under way, and the most that there were.
+    /// Numbers of sends and of receives in progress, by rank and port. `most_under_way` is the largest so far.
     under_way: Vec<Vec<[u32; 2]>>,
     pub(super) most_under_way: u32,
 }
@@ -201,7 +200,7 @@ impl Execution {
         }
     }
 
-    /// Whether a task is the wire's: a send or a receive.
+    /// Index of a wire task's kind: 0 for a send, 1 for a receive; `None` for other tasks.
     fn on_wire(&self, (rank, port, task): At) -> Option<usize> {
         match self.programs[rank].ports[port].tasks[task as usize] {
             Task::Send { .. } => Some(0),
@@ -256,7 +255,7 @@ impl Execution {
     }
 }
 
-/// Shapes of at most 54 ranks: every kind of axis, and nodes that ranks share.
+/// Shapes of at most 35 ranks: every kind of axis, and nodes with several ranks.
 pub(super) const SHAPES: [&str; 20] = [
     "1", "2", "3", "4", "5", "7", "8", "12", "16", "23", "2x3", "3x3", "4x4", "2x6", "5x7",
     "2x2x2", "2x3x2", "3x3x3", "2x3+4", "4x3mx2",
@@ -266,14 +265,14 @@ fn interpret(collective: Collective) {
     interpret_some(collective, false);
 }
 
-/// Every call in place and not.
+/// Runs every call both in place and out of place.
 #[test]
 #[ignore = "takes minutes: cargo test --test ranks -- --ignored"]
 fn everything() {
     Collective::ALL.into_iter().for_each(|collective| interpret_some(collective, true));
 }
 
-/// One call in place, the next one not, unless `both`.
+/// Makes every other call in place; if `both`, makes each call both in place and out of place.
 fn interpret_some(collective: Collective, both: bool) {
     let can = !collective.is_rooted() && collective != Collective::Barrier;
     let mut rng = SmallRng::seed_from_u64(5);
@@ -282,7 +281,7 @@ fn interpret_some(collective: Collective, both: bool) {
         let shape: Shape = text.parse().unwrap();
         let (p, most) = (shape.n_ranks(), max_ports(&shape));
         let roots = if collective.is_rooted() && p > 1 { vec![0, p - 1] } else { vec![0] };
-        // An alias makes the same plans.
+        // An alias makes the same plans as its algorithm.
         let is_own = |algorithm: &Algorithm| algorithm.alias_of.is_none();
         for algorithm in registry::algorithms(collective).into_iter().filter(is_own) {
             for (&root, ports) in roots.iter().zip([most, 1]).chain([(&roots[0], 1)]) {
@@ -313,7 +312,7 @@ fn interpret_some(collective: Collective, both: bool) {
     println!("{collective}: {n_run} sets of programs");
 }
 
-/// One call in place or not, with messages up to a length; which ranks are staged goes by a number.
+/// Runs one call with messages of at most `segment_bytes`. `number` determines which ranks are staged.
 pub(super) fn interpret_one(
     flow: &dyn Flow,
     case: &Case,
@@ -323,7 +322,7 @@ pub(super) fn interpret_one(
 ) {
     let sizes = Sizes::Equal(case.count as u64);
     let geometry = Geometry { sizes, elem_bytes: SIZE, in_place, segment_bytes, staged: None };
-    // Some ranks may need registrations where others keep them.
+    // Some ranks may have to register memory anew in each call, while other ranks keep registrations.
     let staged = Staged { keyless_bytes: SIZE, up_to_bytes: u64::MAX };
     let programs = hopbine_torus::Rank::first(case.n_ranks)
         .map(|rank| {
@@ -341,7 +340,7 @@ pub(super) fn interpret_one(
     check(case, &execution, what);
 }
 
-/// Whether no message of more than `keyless_bytes` is from or into the user's memory.
+/// Whether no message longer than `keyless_bytes` is sent from or received into the user's memory.
 pub(super) fn registers_nothing(program: &Program, keyless_bytes: u64) -> bool {
     let longest = program.ports.iter().flat_map(|port| &port.wire_bytes[..2]);
     longest.max().is_none_or(|&longest| longest <= keyless_bytes)
@@ -352,7 +351,7 @@ fn check(case: &Case, execution: &Execution, what: &str) {
     for (rank, memory) in execution.memories.iter().enumerate() {
         let want = expected(case, rank as u32, u64::wrapping_add);
         if case.collective == Collective::Exscan && rank == 0 {
-            // It gets nothing.
+            // Rank 0 receives nothing in an exscan.
             continue;
         }
         let got = &memory.shared[Buffer::Recv as usize][..want.len()];
@@ -366,7 +365,7 @@ fn check(case: &Case, execution: &Execution, what: &str) {
     }
 }
 
-/// No more messages are under way than a batch has, and without batches there are more.
+/// A batched algorithm has at most one batch of messages in progress, an algorithm without batches more.
 #[test]
 fn batches_bound_what_is_under_way() {
     let mut rng = SmallRng::seed_from_u64(7);

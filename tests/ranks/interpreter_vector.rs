@@ -1,5 +1,4 @@
-//! The engine's programs for blocks of different sizes, interpreted like those for equal ones:
-//! see `interpreter`.
+//! The engine's programs for blocks of different sizes, executed symbolically as in `interpreter`.
 
 use super::interpreter::{Execution, SHAPES, SIZE, registers_nothing};
 use crate::common::reference::input;
@@ -15,7 +14,8 @@ use hopbine_torus::{Collective, Request, registry};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// Sizes by block: uneven, with empty ones, spread over the buffers with gaps in reverse order.
+/// Uneven sizes of blocks, some of them 0. Blocks of kind 0 lie in reverse order with gaps, blocks of kind 1 side by
+/// side.
 fn uneven(rank: u32, p: u32, collective: Collective, kind: usize) -> (Sizes, bool) {
     let of = |from: u32, to: u32| match kind {
         0 => u64::from((from * 5 + to * 3) % 7),
@@ -42,7 +42,7 @@ fn uneven(rank: u32, p: u32, collective: Collective, kind: usize) -> (Sizes, boo
     } else {
         (0..p).map(|other| (of(other, 0), of(other, 0))).unzip()
     };
-    // What is side by side can be worked on where it is.
+    // The engine can work in place on adjacent blocks.
     let place = |counts: Vec<u64>| {
         if kind == 0 { spread(counts) } else { BlockSizes::adjacent(&counts) }
     };
@@ -50,14 +50,14 @@ fn uneven(rank: u32, p: u32, collective: Collective, kind: usize) -> (Sizes, boo
     (Sizes::PerBlock { send: place(send), recv: place(recv), known }, is_pairs)
 }
 
-/// The elements of a block in a buffer with these blocks.
+/// Range of a block's elements in a buffer with these sizes.
 fn block(sizes: &BlockSizes, block: u32) -> std::ops::Range<usize> {
     let start = sizes.offsets[block as usize] as usize;
     start..start + sizes.counts[block as usize] as usize
 }
 
-/// A rank's buffers, and what is in the receive buffer in the end, by the definitions: from rank
-/// `from`, block `to` has the elements `input(from, 1000 * to + index)`.
+/// A rank's buffers before the call, and the receive buffer's expected contents, by the definitions. Block `to` of
+/// rank `from` has the elements `input(from, 1000 * to + index)`.
 fn vector_case(
     collective: Collective,
     sizes: &Sizes,
@@ -111,7 +111,7 @@ fn vector_case(
     }
 }
 
-/// What the ranks learn of each other's blocks.
+/// The sizes that each rank learns of other ranks' blocks.
 fn learn(expansion: &Expansion, kind: usize, rng: &mut SmallRng) -> Vec<Known> {
     let p = expansion.n_ranks();
     let plans: Vec<Plan> = (0..p).map(|rank| expansion.plan(hopbine_torus::Rank(rank))).collect();
@@ -133,14 +133,14 @@ fn learn(expansion: &Expansion, kind: usize, rng: &mut SmallRng) -> Vec<Known> {
     plans.iter().enumerate().map(known).collect()
 }
 
-/// As `interpret`, with blocks of different sizes.
+/// Like `interpret`, with blocks of different sizes.
 fn interpret_vector(collective: Collective) {
     let mut rng = SmallRng::seed_from_u64(6);
     let mut n_run = 0;
     for text in SHAPES {
         let shape: Shape = text.parse().unwrap();
         let (p, most) = (shape.n_ranks(), max_ports(&shape));
-        // An alias makes the same plans.
+        // An alias makes the same plans as its algorithm.
         let own = registry::algorithms(collective).into_iter().filter(|one| one.alias_of.is_none());
         for (number, algorithm) in own.enumerate() {
             let root = if collective.is_rooted() { number as u32 % p } else { 0 };
@@ -196,7 +196,7 @@ fn interpret_vector(collective: Collective) {
                     let got = &memory.shared[Buffer::Recv as usize];
                     let what = format!("{collective} {} on {text}: rank {rank}", algorithm.name);
                     for (index, want) in want.into_iter().enumerate() {
-                        // Between blocks nothing is touched, unless the input was there.
+                        // Elements between blocks stay untouched, unless the input was in this buffer.
                         let want = want.or((!in_place).then_some(u64::MAX));
                         assert!(want.is_none_or(|want| got[index].sum == want), "{what}, {index}");
                     }

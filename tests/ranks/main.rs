@@ -1,14 +1,13 @@
-//! Ranks as threads of one program, on the emulated device or on a wire in memory; and the
-//! registration cache by itself.
+//! Ranks as threads of one program, on the emulated device or on a wire in memory, and the registration cache alone.
 //!
-//! One program, since linking costs more than running. Apart are only: `allocation` (it counts
-//! what the whole program allocates), `brk` (it moves the program's break), `processes` (it runs
-//! itself once for each rank) and `cli` (it needs the `hopbine` command).
+//! These tests are one program, because linking takes longer than running. Among the separate programs are
+//! `allocation` and `footprint` (they count the allocations of the whole program), `brk` (it moves the program
+//! break), `processes` (it starts itself once for each rank) and `cli` (it needs the `hopbine` command).
 
 #[path = "../common/mod.rs"]
 mod common;
 
-/// What the tests of all algorithms run over.
+/// The shapes and macros of the tests that run over all algorithms.
 #[path = "../../torus/tests/common/mod.rs"]
 mod all;
 

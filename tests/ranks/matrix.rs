@@ -1,5 +1,5 @@
-//! The execution matrix: every algorithm of the registry on the shapes that the plans are proved
-//! on, on real vectors; every element type with every operator; long vectors.
+//! The execution matrix: every algorithm of the registry on real vectors, on the shapes for which plans are proved;
+//! every element type with every operator; long vectors.
 
 use crate::common::calls::{check, config, every_algorithm_on, every_algorithm_once};
 use crate::common::reference::Case;
@@ -20,7 +20,7 @@ fn shapes(texts: &[&str]) {
     }
 }
 
-/// For the ignored test only: so many ranks on one core take minutes.
+/// Shapes of the ignored test only, because so many ranks on one core take minutes.
 const LARGE: [&str; 11] = [
     "24",
     "32",
@@ -41,10 +41,10 @@ fn lengths_of(text: &str) -> (Shape, [usize; 5]) {
     (shape, [0, 1, p - 1, p, p + 1])
 }
 
-// Further ones are in `emulated`, with more lengths.
+// `emulated` tests further shapes, with more lengths.
 const RINGS: [&str; 8] = ["2", "3", "4", "7", "12", "16", "23", "31"];
 const BOXES: [&str; 7] = ["2x2", "3x3", "2x6", "4x6", "1x6", "6x1", "2x1x4"];
-/// Several ranks on each node.
+/// Shapes with several ranks on each node.
 const NODES: [&str; 4] = ["1+4", "4+2", "5+3", "2x3+4"];
 
 #[test]
@@ -71,15 +71,15 @@ fn every_length_on_every_shape() {
     }
 }
 
-/// The longest length of the matrix, 1,000,003 elements, cut by every algorithm.
+/// The longest length of the matrix, 1,000,003 elements, which every algorithm divides.
 #[test]
 fn a_million_elements() {
     let vectors = [Collective::Allreduce, Collective::Bcast, Collective::Reduce];
     emulate(&config(&[3], Drive::Inline), |comm| {
         for algorithm in registry::all() {
             let is_vector = vectors.contains(&algorithm.collective);
-            // Blocks of this length for each of three ranks: once per collective. An alias makes the
-            // same plans.
+            // Blocks have this length for each of the three ranks, so only one algorithm per collective with blocks
+            // runs. An alias makes the same plans as its algorithm.
             if algorithm.serves(comm.shape()).is_err()
                 || algorithm.alias_of.is_some()
                 || !(is_vector || algorithm.name == "mixed")
@@ -99,15 +99,15 @@ fn a_million_elements() {
     .unwrap();
 }
 
-/// A value of any element type as a pair of small integers (real and imaginary part, or just
-/// the first), so that the reference can be computed exactly in other arithmetic.
+/// A value of any element type, made of two small integers (real and imaginary part, or only the first), so that
+/// other arithmetic can compute the reference exactly.
 trait Small: Datatype {
     fn make(re: i64, im: i64) -> Self;
-    /// What an operator makes of all ranks' values, by its definition.
+    /// Result of an operator on all ranks' values, by its definition.
     fn reference(op: Op, values: &[(i64, i64)]) -> Self;
 }
 
-/// The definition of an operator on integers; products may wrap, as the type is narrower.
+/// Result of an operator on integers, by its definition. Products may wrap, because the type is narrower.
 fn on_integers(op: Op, values: &[i64]) -> i64 {
     let truth = |value: i64| value != 0;
     let mut values = values.iter().copied();
@@ -134,7 +134,7 @@ macro_rules! integers {
             }
 
             fn reference(op: Op, values: &[(i64, i64)]) -> Self {
-                // As the type sees the values: unsigned ones have no negative numbers.
+                // Converts the values to the type first: unsigned types have no negative numbers.
                 let seen: Vec<i64> = values.iter().map(|&(re, _)| (re as $type) as i64).collect();
                 if matches!(op, Op::Min | Op::Max) && <$type>::MIN == 0 {
                     let unsigned = seen.iter().map(|&value| value as u64);
@@ -192,8 +192,8 @@ macro_rules! complexes {
 
 complexes!(f32 f64);
 
-/// Element `index` of `rank`: integers so small that sums and products of six are exact in every
-/// floating-point type, f16 and bf16 included.
+/// Element `index` of `rank`: integers so small that sums and products of six values are exact in every
+/// floating-point type, including f16 and bf16.
 fn value(rank: u32, index: usize) -> (i64, i64) {
     let mut rng = SmallRng::seed_from_u64(u64::from(rank) << 32 | index as u64);
     (rng.random_range(-2..=2), rng.random_range(-2..=2))

@@ -1,5 +1,5 @@
-//! Alltoall through leaders, groups and nodes, with the parameters that the registry's rows leave
-//! at their defaults: executed, and compared element by element.
+//! Alltoalls with leaders, groups and nodes, with parameters that the registry's rows leave at their defaults.
+//! Executes each algorithm and compares the result element by element.
 
 use crate::common::calls::{check, config_on};
 use crate::common::reference::Case;

@@ -1,4 +1,4 @@
-//! Algorithms that the user prefers for all calls.
+//! Algorithms that the user prefers for all calls (`HOPBINE_ALGORITHM`).
 
 use crate::common::calls::config;
 use hopbine::Call;
@@ -30,13 +30,13 @@ fn what_is_preferred_serves_where_it_can() {
             comm.allreduce(&[u64::from(comm.rank()), 1], &mut sum, Op::Sum).unwrap();
             assert_eq!(sum, [28, 8]);
             let (sent, me) = ([1u64; 36], u64::from(comm.rank()));
-            // Rank r sends x + 1 elements to rank x: the same from everyone.
+            // Every rank sends x + 1 elements to rank x.
             let (to, from) = ([1, 2, 3, 4, 5, 6, 7, 8], [me + 1; 8]);
             let mut got = vec![0u64; 8 * (me as usize + 1)];
             comm.alltoallv(&sent, Blocks::new(&to), &mut got, Blocks::new(&from)).unwrap();
             assert!(got.iter().all(|&one| one == 1));
 
-            // It serves no three ranks.
+            // `doubling` does not support three ranks.
             let three = comm.split(Some(comm.rank() / 3), 0).unwrap().expect("a group");
             let by = three.explain(&call(Collective::Allreduce)).unwrap();
             assert_eq!(by.by == "doubling", three.size() == 2);

@@ -1,5 +1,5 @@
-//! Operations that overlap: with computation, with each other, with ranks that come late; and
-//! what happens when they are dropped, forgotten, or fail.
+//! Operations that overlap with computation, with each other, and with late ranks; and operations that are dropped,
+//! forgotten, or fail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
-/// Long enough for any machine, short enough to notice a hang.
+/// Time-out, long enough for any machine and short enough to notice a hang.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The sum over all ranks of rank * factor.
+/// Sum over all ranks of rank * factor.
 fn sum(comm: &Communicator, factor: u64) -> u64 {
     let p = u64::from(comm.size());
     p * (p - 1) / 2 * factor
@@ -34,8 +34,8 @@ fn handles_may_cross_threads() {
     sent::<hopbine::Request<'static, f64>>();
 }
 
-/// Two threads of each rank, each with operations of its own; the starts are in one order on
-/// all ranks, the waits are not.
+/// Each rank has two threads with separate operations. The order of the starts is the same on all ranks, the order of
+/// the waits is not.
 #[test]
 fn several_threads_wait_on_one_communicator() {
     for drive in DRIVES {
@@ -75,7 +75,7 @@ fn workers_finish_without_the_callers_help() {
                     persistent.buffer_mut().unwrap().fill(u64::from(comm.rank()));
                     persistent.start().unwrap();
                     let start = Instant::now();
-                    // With workers, `test` only looks.
+                    // With workers, `test` only checks whether the operation is complete.
                     while !persistent.test().unwrap() {
                         assert!(start.elapsed() < DEADLINE, "the workers do not work");
                         std::hint::black_box((0..1000u64).sum::<u64>());
@@ -160,7 +160,7 @@ fn many_in_flight_are_waited_for_in_any_order() {
                 for (send, recv) in sends.iter().zip(&mut recvs) {
                     requests.push(scope.allreduce(send, recv, Op::Sum)?);
                 }
-                // Every rank in an order of its own.
+                // Each rank waits in its own order.
                 let mut rng = SmallRng::seed_from_u64(u64::from(comm.rank()));
                 while !requests.is_empty() {
                     let which = rng.random_range(0..requests.len());
@@ -179,15 +179,15 @@ fn many_in_flight_are_waited_for_in_any_order() {
     }
 }
 
-/// Half of the ranks start everything at once, the others go one by one: far more messages
-/// come early than there are slots for them.
+/// Half of the ranks start all calls at once, the others make them one by one. So far more unexpected messages arrive
+/// than there are slots.
 #[test]
 fn running_ahead_blocks_nobody() {
     for drive in DRIVES {
         emulate(&config(&[4], drive), |comm| {
             let mine = vec![u64::from(comm.rank()); 40];
             let mut recvs = vec![vec![0u64; 40]; 100];
-            // Without a flat buffer, and blocking calls without gates.
+            // Excludes the flat buffer and, for blocking calls, the gates.
             let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
             if comm.rank() % 2 == 0 {
                 by_plan
@@ -265,7 +265,7 @@ fn dropped_and_forgotten_requests_complete() {
             let mine = vec![u64::from(comm.rank()); 3000];
             let mut sum = vec![0; 3000];
             comm.scope(|scope| {
-                // The same as forgetting it: the scope does the waiting.
+                // Dropping a request is the same as forgetting it: the scope waits for its operation.
                 let _ = scope.allreduce(&mine, &mut sum, Op::Sum)?;
                 Ok(())
             })
@@ -277,7 +277,7 @@ fn dropped_and_forgotten_requests_complete() {
             drop(persistent);
             let mut persistent = comm.allreduce_init(mine, Op::Sum).unwrap();
             persistent.start().unwrap();
-            // Forgetting leaks the buffer; on other ranks the collective must still complete.
+            // Forgetting leaks the buffer; the collective must still complete on the other ranks.
             if comm.rank() == 0 {
                 while !persistent.test().unwrap() {
                     std::thread::yield_now();
@@ -320,10 +320,10 @@ fn a_lost_peer_ends_in_a_timeout_that_names_it() {
             });
             let has_failed = AtomicBool::new(false);
             let errors = emulate(&config, |comm| {
-                // The barrier gates would not know who is missing.
+                // The barrier gates could not tell which rank is missing.
                 let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
                 if comm.rank() == 1 {
-                    // One that leaves would be found out at once.
+                    // A rank that leaves would be detected at once.
                     while !has_failed.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_millis(10));
                     }
@@ -356,7 +356,7 @@ fn a_panic_on_one_rank_frees_the_others() {
         let outcome = emulate(&config(&[2, 2], drive), |comm| {
             assert!(comm.rank() != 2, "rank two had enough");
             let mut vector = vec![1u64; 100];
-            // Fails, rather than waiting for the time-out.
+            // The call fails at once instead of waiting for the time-out.
             comm.allreduce_in_place(&mut vector, Op::Sum).unwrap_err()
         });
         let Err(Error::RankPanicked { rank: 2, message }) = outcome else { panic!("{outcome:?}") };
@@ -365,7 +365,7 @@ fn a_panic_on_one_rank_frees_the_others() {
     }
 }
 
-/// More different calls than programs are kept.
+/// More different calls than the cache of programs holds.
 #[test]
 fn programs_come_and_go() {
     emulate(&config(&[2, 2], Drive::Inline), |comm| {
@@ -398,7 +398,7 @@ fn sixty_four_ranks_share_the_cores() {
     .unwrap();
 }
 
-/// Starts a broadcast of rank 0's, tests it until `has_come`, and computes for so long before it waits.
+/// Starts a broadcast from rank 0, tests it until `has_come`, computes for `time`, and waits for it.
 fn test_and_compute(
     comm: &Communicator,
     has_come: &AtomicBool,
@@ -416,7 +416,7 @@ fn test_and_compute(
     })
 }
 
-/// What a rank that computes shows is old: others are at the gates by now, or have left.
+/// The published status of a computing rank is out of date: other ranks have reached the gates, or have left.
 #[test]
 fn who_computes_is_waited_for_by_those_who_have_gone_on() {
     let timeout = Duration::from_millis(600);
@@ -424,7 +424,7 @@ fn who_computes_is_waited_for_by_those_who_have_gone_on() {
     let left = EmulationConfig::new("4".parse().unwrap()).with(|config| {
         config.timeout = timeout;
         config.wire = Wire::Memory;
-        // Rank 3 waits for rank 2, and that one for rank 0.
+        // Rank 3 waits for rank 2, and rank 2 for rank 0.
         config.preferred = "bcast=doubling-tree".parse().unwrap();
     });
     for (config, tester) in [(gates, 1), (left, 2)] {
@@ -451,8 +451,8 @@ fn who_computes_is_waited_for_by_those_who_have_gone_on() {
     }
 }
 
-/// A rank that has tested a request for long computes: before it waits for that, or afterwards. It is not
-/// taken for one that waits, which would make a circle with others who wait for it.
+/// A rank that has tested a request for long computes, before or after it waits for this request. Other ranks must
+/// not conclude that it waits, which would make a circle with ranks that wait for it.
 #[test]
 fn who_has_tested_and_computes_is_waited_for() {
     let timeout = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! Schedules that calls name: as text, or as what a search finds.
+//! Schedules that a call names: as text, or as the result of a search.
 
 use crate::common::calls::config;
 use hopbine::reduce::{Dtype, Op};
@@ -23,12 +23,12 @@ fn on(shape: &Shape, collective: Collective, name: &str, ports: u32) -> String {
     registry::find(collective, name).unwrap().schedule(&request).unwrap().to_string()
 }
 
-/// Without what needs no plan.
+/// Options without hardware, so that calls need a plan.
 fn by(text: &str) -> CallOptions {
     CallOptions::new().algorithm(text).hardware(Hardware::Never)
 }
 
-/// Sums and a broadcast, for several lengths.
+/// Makes allreduces and broadcasts of several lengths and compares the results.
 fn sums_are_right(comm: &Communicator, allreduce: &str, bcast: &str) {
     let n = u64::from(comm.size());
     for len in [1, 100, 3000] {
@@ -54,7 +54,7 @@ fn a_written_schedule_performs_calls() {
                 &sums,
                 &schedule(Collective::Bcast, "bine/circulant-tree", comm, ports),
             );
-            // One that no name stands for: its steps go the other way round.
+            // A schedule without a name in the registry: its steps are in reverse order.
             let odd = schedule(Collective::Allreduce, "bine/direct@sequential-l", comm, ports)
                 .replace("far-first", "near-first");
             assert_eq!(registry::name_of(&odd.parse::<Schedule>().unwrap()), None);
@@ -85,7 +85,7 @@ fn where_no_rank_knows_all_sizes_nothing_is_searched() {
     .unwrap();
 }
 
-/// On every rank, at once; and the communicator can be used further.
+/// Every rank gets the error at once, and the communicator stays usable.
 #[test]
 fn a_schedule_of_something_else_is_an_error_on_every_rank() {
     let config = config(&[4, 3], Drive::Inline);
@@ -110,7 +110,7 @@ fn a_schedule_of_something_else_is_an_error_on_every_rank() {
         let ports = ScheduleProblem::Ports { found: 2, valid: "3".into() };
         assert_eq!(problem(by(&text).ports(3)), ports);
         assert!(matches!(problem(by("schedule of mine")), ScheduleProblem::Text(_)));
-        // A pattern that does not serve the size.
+        // A pattern that does not support the size.
         let unserved = text.replace("patterns bine direct", "patterns doubling kring:2");
         assert!(matches!(problem(by(&unserved)), ScheduleProblem::Text(_)));
         sums_are_right(comm, &text, "mixed");

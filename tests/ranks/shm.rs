@@ -1,6 +1,5 @@
-//! The endpoint of ranks on one host by itself, between ranks driven by one thread: messages of all
-//! lengths in any order, more of them than any queue has room for, read from the sender's memory
-//! or sent in pieces.
+//! The endpoint of ranks on one host alone, between ranks that one thread drives: messages of all lengths in any
+//! order, more messages than any queue holds, read from the sender's memory or sent in pieces.
 
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ fn regions(bytes: &mut [u8], lens: &[usize]) -> Vec<WireRegion> {
     lens.iter().map(cut).collect()
 }
 
-/// Takes what has come: copies views to their regions.
+/// Counts the events by task, and copies views to their regions.
 fn take(events: &mut Vec<Event>, targets: &[WireRegion], seen: &mut [u32]) {
     for event in events.drain(..) {
         let slot = match event {
@@ -52,7 +51,7 @@ fn take(events: &mut Vec<Event>, targets: &[WireRegion], seen: &mut [u32]) {
             Event::Viewed(slot, view) => {
                 let region = targets[slot.task as usize];
                 assert_eq!(view.len, region.len);
-                // SAFETY: the view is valid until the next poll, and the region is the test's.
+                // SAFETY: the view is valid until the next poll, and the region belongs to the test.
                 unsafe { std::ptr::copy_nonoverlapping(view.ptr, region.ptr, region.len) };
                 slot
             }
@@ -63,8 +62,8 @@ fn take(events: &mut Vec<Event>, targets: &[WireRegion], seen: &mut [u32]) {
     }
 }
 
-/// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order and
-/// sends in another, and checks that each arrives where it belongs, once.
+/// Sends messages of the given lengths from rank 0 to rank 1. Posts receives in one order and sends in another.
+/// Verifies that each message arrives once, at its place.
 fn exchange(lens: &[usize], orders: [&[usize]; 2], poll_every: usize, may_read: bool) {
     let [mut sender, mut receiver] = pair(may_read);
     let total = lens.iter().sum::<usize>().max(1);
@@ -82,7 +81,7 @@ fn exchange(lens: &[usize], orders: [&[usize]; 2], poll_every: usize, may_read: 
             if let Some(&index) = recv {
                 let arrivals = [Arrival::InRegion, Arrival::Anywhere, Arrival::PastCaches];
                 let arrival = arrivals[index % 3];
-                // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+                // SAFETY: the buffers outlive the endpoints and are not accessed until the events.
                 let posted = unsafe {
                     receiver.post_recv(
                         0,
@@ -159,7 +158,7 @@ fn mixed_lengths_in_random_order() {
     }
 }
 
-/// One buffer to many ranks is staged once, and every reader sees it.
+/// A buffer that is sent to many ranks is staged once, and every receiver reads it.
 #[test]
 fn many_readers_of_one_message() {
     for len in [8, 1000, 5000, 100_000] {
@@ -170,7 +169,7 @@ fn many_readers_of_one_message() {
         let from = region(&mut source);
         let mut n_done = 0;
         for to in 1..5 {
-            // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+            // SAFETY: the buffers outlive the endpoints and are not accessed until the events.
             let sent = unsafe {
                 ranks[0]
                     .post_send(to as u32, SendPost { slot: slot(to), tag: tag(0), region: from })
@@ -193,7 +192,7 @@ fn many_readers_of_one_message() {
             };
             assert_eq!(posted.unwrap(), Posted::Accepted);
         }
-        // Short ones are gone as soon as they are posted.
+        // Short sends complete when they are posted.
         assert_eq!(n_done, if len <= 2048 { 4 } else { 0 });
         let mut n_events = n_done;
         let mut events = Vec::new();
@@ -215,7 +214,7 @@ fn a_rank_may_send_to_itself() {
         let (mut source, mut target) = (vec![5u8; len], vec![0u8; len]);
         let region = |bytes: &mut Vec<u8>| WireRegion { ptr: bytes.as_mut_ptr(), len, key: 0 };
         let (from, into) = (region(&mut source), region(&mut target));
-        // SAFETY: the buffers outlive the endpoint, and are left alone until the events.
+        // SAFETY: the buffers outlive the endpoint and are not accessed until the events.
         let [sent, posted] = unsafe {
             let sent = endpoint
                 .post_send(0, SendPost { slot: slot(0), tag: tag(0), region: from })
@@ -297,7 +296,7 @@ fn status_and_news_reach_others() {
     assert_eq!(ranks[1].observer().unwrap().received_news(), None);
 }
 
-/// Two ranks have asked for long messages of rank 0 in pieces, and one of them does nothing more for now.
+/// Two ranks have requested long messages from rank 0 in pieces, and one of them does not poll for a while.
 #[test]
 fn a_rank_that_does_not_poll_keeps_no_message_from_another() {
     let mut ranks = group(3, false);
@@ -309,7 +308,7 @@ fn a_rank_that_does_not_poll_keeps_no_message_from_another() {
     let mut events = Vec::new();
     for peer in 1..3 {
         let into = region(&mut targets[peer]);
-        // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
+        // SAFETY: the buffers outlive the endpoints and are not accessed until the events.
         unsafe {
             let sent = ranks[0]
                 .post_send(peer as u32, SendPost { slot: slot(peer), tag: tag(0), region: from })
@@ -345,8 +344,8 @@ fn a_rank_that_does_not_poll_keeps_no_message_from_another() {
     assert!(targets[1] == source);
 }
 
-/// Rank 0 has read more messages than it can say, as two ranks take nothing from their queues; when one of
-/// them does, it hears of all of its own.
+/// Rank 0 has read more messages than it can acknowledge, because two ranks take nothing from their queues. When one
+/// of them polls, it gets all its acknowledgements.
 #[test]
 fn answers_do_not_wait_for_a_rank_that_takes_none() {
     const EACH: usize = 30;
@@ -357,14 +356,14 @@ fn answers_do_not_wait_for_a_rank_that_takes_none() {
         len: bytes.len(),
         key: 0,
     });
-    // SAFETY: the buffers outlive the endpoints, and the test does not look at them meanwhile.
+    // SAFETY: the buffers outlive the endpoints, and the test does not access them meanwhile.
     let send = |rank: &mut ShmEndpoint, to, message, region| unsafe {
         rank.post_send(to, SendPost { slot: slot(message), tag: tag(message), region }).unwrap()
     };
     let nothing = WireRegion { len: 0, ..from };
     let mut events = Vec::new();
     for peer in 1..3 {
-        // Nothing but answers has room in the queue now.
+        // After this loop the queue has room for answers only.
         while send(&mut ranks[0], peer, 0, nothing) == Posted::Done {}
         for at in 0..EACH {
             assert_eq!(send(&mut ranks[peer as usize], 0, at, from), Posted::Accepted);
@@ -383,7 +382,7 @@ fn answers_do_not_wait_for_a_rank_that_takes_none() {
             assert_eq!(posted.unwrap(), Posted::Accepted);
         }
     }
-    // One message is read in each poll.
+    // Each poll reads one message.
     (0..2 * EACH).for_each(|_| ranks[0].poll(&mut events).unwrap());
     assert_eq!(std::mem::take(&mut events).len(), 2 * EACH);
     for peer in [2, 1] {

@@ -1,5 +1,5 @@
-//! Short requests over shared memory, which take places of the flat buffer: more of them than there are places, among
-//! blocking calls, in any order, on several threads, and with ranks that fail.
+//! Short requests over shared memory, which occupy places of the flat buffer: more requests than places, among
+//! blocking calls, completed in any order, on several threads, and with ranks that fail.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn config(n_ranks: u32) -> EmulationConfig {
     config
 }
 
-/// Runs `body` on all ranks, all of which succeed.
+/// Runs `body` on all ranks and verifies that it succeeds on each.
 fn all(n_ranks: u32, body: impl Fn(&Communicator) -> Result<(), Error> + Sync) {
     let results = emulate(&config(n_ranks), body).unwrap();
     assert!(results.iter().all(Result::is_ok), "{results:?}");
@@ -44,7 +44,7 @@ fn the_flat_buffer_serves_requests() {
         let long =
             Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 1 << 20, Dtype::U64) };
         assert_ne!(comm.explain_started(&long)?.by, "flat buffer");
-        // It may be asked for, and kept away.
+        // The flat buffer can be requested, and excluded.
         comm.with(CallOptions::new().hardware(Hardware::Always))
             .scope(|scope| scope.barrier()?.wait().map(drop))?;
         let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
@@ -53,8 +53,8 @@ fn the_flat_buffer_serves_requests() {
     });
 }
 
-/// Every collective, many times the places that there are, waited for in another order on each rank, with blocking calls
-/// in between.
+/// Many more requests of each collective than there are places. Each rank waits for them in its own order, with
+/// blocking calls in between.
 #[test]
 fn many_requests_among_blocking_calls_end_in_any_order() {
     for n_ranks in [1, 2, 3, 5] {
@@ -132,7 +132,7 @@ fn many_requests_among_blocking_calls_end_in_any_order() {
     }
 }
 
-/// A rank that waits for something else goes on with its requests: others need it, who wait for theirs.
+/// A rank that waits for another call also advances its requests, because other ranks need them to complete theirs.
 #[test]
 fn requests_go_on_while_their_rank_waits_for_another_call() {
     all(2, |comm| {
@@ -161,7 +161,7 @@ fn requests_go_on_while_their_rank_waits_for_another_call() {
     });
 }
 
-/// More calls than there are places follow a request of which nobody asks.
+/// More calls than there are places follow a request that is neither tested nor waited for.
 #[test]
 fn blocking_calls_pass_a_request() {
     all(3, |comm| {
@@ -208,14 +208,14 @@ fn persistent_ones_start_again_and_again() {
             }
             barrier.wait()?;
         }
-        // Under way when it is dropped.
+        // The operations are in progress when they are dropped.
         many.iter_mut().try_for_each(|one| one.start())?;
         drop(many);
         comm.barrier()
     });
 }
 
-/// The requests of a communicator end on another thread than the one that is in a blocking call on it.
+/// The requests of a communicator complete on one thread while another thread is in a blocking call on it.
 #[test]
 fn threads_wait_for_requests_and_calls_at_once() {
     all(2, |comm| {
@@ -240,7 +240,7 @@ fn threads_wait_for_requests_and_calls_at_once() {
     });
 }
 
-/// How a rank waits for requests that cannot end.
+/// Waits for requests that cannot complete, and returns the error of the next call.
 fn wait_in_vain(comm: &Communicator, tests: bool) -> Error {
     let mine = vec![u64::from(comm.rank()); 8];
     let mut sums = vec![vec![0; 8]; 7];
@@ -254,11 +254,11 @@ fn wait_in_vain(comm: &Communicator, tests: bool) -> Error {
         }
         let mut outcomes = requests.into_iter().map(|request| request.wait().map(drop));
         outcomes.next().expect("there are some").unwrap_err();
-        // All of them, now that one has.
+        // All requests fail after one has failed.
         assert!(outcomes.all(|outcome| outcome.is_err()));
         Ok(())
     });
-    // None has written anything, nor will.
+    // No request has written anything, or will.
     assert!(sums.iter().flatten().all(|&word| word == 0));
     assert_eq!(failed, Ok(()));
     comm.barrier().unwrap_err()
@@ -303,7 +303,8 @@ fn a_late_rank_is_named_by_a_timeout() {
     }
 }
 
-/// A request that another rank makes differently fails, and with it the world, or where that is wanted nothing else.
+/// A request that differs on another rank fails. With it the world fails, or only this request if the communicator
+/// spares mismatches.
 #[test]
 fn a_request_that_differs_fails() {
     for spares in [false, true] {

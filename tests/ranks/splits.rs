@@ -1,4 +1,4 @@
-//! Lanes with parts that differ, by random weights: compiled programs, and calls on every wire.
+//! Lanes with parts of different sizes, with random weights: compiled programs, and calls on every wire.
 
 use super::interpreter::interpret_one;
 use crate::common::calls::{check, config};
@@ -9,7 +9,8 @@ use hopbine::{CallOptions, Drive, Error, Hardware, Wire, emulate};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// The algorithm on all ports of a shape, with a weight for each part; `None` if it has one part only.
+/// Schedule of an algorithm on all ports of a shape, with a random weight for each part; `None` if it has only one
+/// part.
 fn split(algorithm: &Algorithm, shape: &Shape, root: u32, rng: &mut SmallRng) -> Option<Schedule> {
     let (map, root) = (RankMap::ColumnMajor, hopbine::torus::Rank(root));
     let request = Request { shape: shape.clone(), map, root, ports: Some(max_ports(shape)) };
@@ -20,10 +21,11 @@ fn split(algorithm: &Algorithm, shape: &Shape, root: u32, rng: &mut SmallRng) ->
     Some(Schedule { split, ..schedule })
 }
 
-/// More ranks than these are many.
+/// Shapes with more ranks run only one count each.
 const FEW: u32 = 12;
 
-/// Programs of every algorithm, executed symbolically in a random order: no elements, fewer than lanes, an odd number.
+/// Executes the programs of every algorithm symbolically in a random order. Counts are 0, fewer elements than lanes,
+/// and larger numbers, some of them odd.
 fn interpret(collective: Collective) {
     let can = !collective.is_rooted() && collective != Collective::Barrier;
     let mut rng = SmallRng::seed_from_u64(34);
@@ -36,7 +38,7 @@ fn interpret(collective: Collective) {
             let Some(schedule) = split(&algorithm, &shape, root, &mut rng) else { continue };
             let flow = schedule.expand().unwrap();
             let counts = [0, 1, 2, rng.random_range(3..40), 1 + 2 * rng.random_range(20..100)];
-            // Of many ranks one count, which takes turns.
+            // With many ranks, only one of the counts, in rotation.
             let turn = n_run % counts.len();
             let counts = if n_ranks > FEW { &counts[turn..=turn] } else { &counts[..] };
             for &count in counts {
@@ -54,7 +56,7 @@ fn interpret(collective: Collective) {
 
 crate::for_every_collective!(interpret);
 
-/// Calls by name and by the text of a schedule, in place and not.
+/// Calls that name the algorithm or give the text of its schedule, in place and out of place.
 #[test]
 fn calls_are_performed_on_every_wire() {
     for wire in Wire::ALL {

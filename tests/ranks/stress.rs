@@ -1,6 +1,6 @@
-//! Thousands of small collectives back to back, with ranks out of step and a wire that takes
-//! its time: no deadlock (a wait that does not move fails after the time-out), no loss, and
-//! nothing overwritten, neither by a message of another call nor after the call has returned.
+//! Thousands of small collectives back to back, with ranks out of step and a slow wire. No call deadlocks (a wait
+//! without progress fails after the time-out), no message is lost, and no buffer is overwritten, neither by a message
+//! of another call nor after the call has returned.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ struct Run {
     config: EmulationConfig,
     calls: usize,
     seed: u64,
-    /// The longest pause between two calls; zero: none.
+    /// The longest pause between two calls; zero for no pauses.
     longest_pause: Duration,
 }
 
@@ -83,9 +83,9 @@ fn sixty_four_ranks() {
     }
 }
 
-/// The device does everything as late as it may, and ends the process if memory is used too early:
-/// a source that changes before its completion, a target that two puts write at once, memory that is
-/// deregistered while it is needed.
+/// The device does everything as late as it may, and ends the process if memory is used too early: if a source
+/// changes before its completion, if two puts write to a target at the same time, or if memory is deregistered while
+/// it is needed.
 #[test]
 fn a_late_device() {
     for (sizes, drive, seed) in [
@@ -101,7 +101,7 @@ fn a_late_device() {
     }
 }
 
-/// The whole of what is promised; the tests above are shorter or have fewer ranks.
+/// The complete test; the tests above are shorter or have fewer ranks.
 #[test]
 #[ignore = "takes minutes: cargo test --test ranks -- --ignored"]
 fn ten_thousand_calls_of_sixty_four_ranks() {
@@ -111,7 +111,7 @@ fn ten_thousand_calls_of_sixty_four_ranks() {
     }
 }
 
-/// Many senders run into one receiver that sleeps, by far more messages than its channels hold.
+/// Many senders flood a sleeping receiver with far more messages than its channels hold.
 #[test]
 fn a_sleeping_root_is_flooded_and_loses_nothing() {
     const ROUNDS: u64 = 3000;
@@ -135,8 +135,7 @@ fn a_sleeping_root_is_flooded_and_loses_nothing() {
     .unwrap();
 }
 
-/// So many peers that those who come late get only a few slots of their channels, and a rank
-/// that sleeps while all of them write.
+/// So many peers that late ones get channels of only a few slots, and a rank that sleeps while all peers write to it.
 #[test]
 fn hundreds_of_peers() {
     const RANKS: u32 = 300;
@@ -144,7 +143,7 @@ fn hundreds_of_peers() {
     let config = config(&[RANKS], Drive::Inline).with(|config| config.ports = Some(1));
     emulate(&config, |comm| {
         let comm = comm.with(algorithm.clone());
-        // Inside descriptors, in eager slots, and of a kind that waits for its receive.
+        // Messages within descriptors, in eager slots, and of the kind that waits for its receive.
         for (round, block) in [1, 2, 30, 300, 1, 30].into_iter().enumerate() {
             if comm.rank() as usize % 100 == round {
                 std::thread::sleep(Duration::from_millis(100));

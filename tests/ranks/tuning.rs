@@ -1,4 +1,4 @@
-//! A decision table of the user's.
+//! A decision table that the user provides.
 
 use crate::common::calls::config;
 use hopbine::reduce::{Dtype, Op};
@@ -45,7 +45,7 @@ fn what_a_table_says_serves() {
                 comm.allreduce(&vec![u64::from(comm.rank()); n], &mut sums, Op::Sum).unwrap();
                 assert_eq!(sums, vec![28; n]);
             }
-            // Other shapes go by the table behind it.
+            // For other shapes the user's table refers to another table, which then decides.
             let two = comm.split(Some(comm.rank() / 2), 0).unwrap().expect("a group");
             let two = two.with(CallOptions::new().hardware(Hardware::Never));
             let by = two.explain_started(&call(1)).unwrap().why;

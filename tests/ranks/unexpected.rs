@@ -1,5 +1,5 @@
-//! Messages that come before their receives, on bare ports and in collectives: they take a bounded
-//! amount of memory, and none of them keeps a message waiting whose receive is posted.
+//! Unexpected messages, on bare ports and in collectives. They occupy a bounded amount of memory, and none of them
+//! delays a message whose receive is posted.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use utofu_emu::Model;
 
-/// Ports of some ranks and what has happened on them.
+/// Ports of some ranks and their events so far.
 struct Ports<E> {
     ports: Vec<E>,
     events: Vec<Event>,
-    /// By rank, the tasks of messages that have been sent, and of those that have been received.
+    /// Tasks of completed sends and of completed receives, by rank.
     sent: Vec<Vec<u32>>,
     received: Vec<Vec<u32>>,
 }
@@ -48,10 +48,10 @@ impl<E: Endpoint> Ports<E> {
         }
     }
 
-    /// Whether the wire has taken the message.
+    /// Posts a send; returns whether the wire has accepted it.
     fn send(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &[u8]) -> bool {
         let region = WireRegion { ptr: data.as_ptr().cast_mut(), len: data.len(), key: 0 };
-        // SAFETY: the tests keep the data, and leave them alone, until the ports are gone.
+        // SAFETY: the tests keep the data unchanged until the ports are dropped.
         let posted = unsafe {
             self.ports[from]
                 .post_send(to as u32, SendPost { slot: Slot { run: 0, task }, tag, region })
@@ -63,7 +63,7 @@ impl<E: Endpoint> Ports<E> {
         posted != Posted::Later
     }
 
-    /// Posts a receive and awaits its message; nothing else is done meanwhile.
+    /// Posts a receive and polls until its message has arrived.
     fn recv(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &mut [u8]) {
         let region = WireRegion { ptr: data.as_mut_ptr(), len: data.len(), key: 0 };
         // SAFETY: as above.
@@ -87,8 +87,8 @@ impl<E: Endpoint> Ports<E> {
     }
 }
 
-/// One rank is 100,000 operations ahead of another, as the root of a broadcast may be: it sends what
-/// it may, which is no more than there is room for, and the rest as it is received.
+/// One rank is 100,000 operations ahead of another, like the root of a broadcast. It sends no more than the receiver
+/// has room for, and the rest as messages are received.
 fn port_far_ahead<E: Endpoint>(ports: Vec<E>, len: usize) {
     const N: u32 = 100_000;
     const LIMIT: usize = 64 * 1024;
@@ -96,7 +96,7 @@ fn port_far_ahead<E: Endpoint>(ports: Vec<E>, len: usize) {
     let tag = |operation| Tag { context: 1, operation, message: 0, call: 0 };
     let data: Vec<Vec<u8>> = (0..N).map(|index| index.to_le_bytes().repeat(len / 4)).collect();
     let mut posted = 0;
-    // Of one communicator so many operations are under way at a time.
+    // At most this many operations of a communicator are in progress at a time.
     let mut advance = |ports: &mut Ports<E>| {
         while posted < N && posted - (ports.sent[0].len() as u32) < Tag::WINDOW {
             if !ports.send((0, 1), posted, tag(posted), &data[posted as usize]) {
@@ -138,8 +138,8 @@ fn a_rank_may_be_far_ahead_in_memory() {
     }
 }
 
-/// Ranks send each other messages of many lengths and communicators, all at once. Each is received by
-/// itself, in another order: it must not wait for those before it.
+/// Ranks send each other messages of many lengths and communicators, all at once. Each message is received
+/// separately, in another order, and must not wait for messages sent before it.
 fn in_any_order<E: Endpoint>(ports: Vec<E>, limit: usize, n_messages: u32, seed: u64) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let n_ranks = ports.len();
@@ -205,7 +205,7 @@ fn messages_are_received_in_any_order_in_memory() {
     }
 }
 
-/// A torus of ranks whose ports keep this much.
+/// A torus of ranks whose ports store at most `unexpected_bytes` of unexpected messages.
 fn keeping(sizes: &[u32], drive: Drive, wire: Wire, unexpected_bytes: usize) -> EmulationConfig {
     config(sizes, drive).with(|config| {
         config.wire = wire;
@@ -237,7 +237,7 @@ fn a_root_may_be_ahead_in_another_communicator() {
     }
 }
 
-/// Where hardly anything is kept: all collectives, of ranks out of step.
+/// Calls of all kinds by ranks out of step, with almost no room for unexpected messages.
 #[test]
 fn collectives_need_no_room_for_early_messages() {
     let pause = Duration::from_micros(500);

@@ -1,4 +1,4 @@
-//! Vector forms that make no sense, or not together: named errors, and nobody waits for ever.
+//! Vector forms with invalid or mismatched arguments return specific errors, and no rank waits for ever.
 
 use std::time::Duration;
 
@@ -30,20 +30,20 @@ fn blocks_that_make_no_sense() {
         assert_eq!(problem(own), BlockProblem::Own { rank, given: 2, taken: 1 });
         let missing = comm.gatherv(&send, &mut recv, None, rank);
         assert_eq!(problem(missing), BlockProblem::Missing { which: "receive" });
-        // The communicator can be used further.
+        // The communicator stays usable.
         comm.barrier().unwrap();
     })
     .unwrap();
 }
 
-/// Programs do not set the displacements of blocks without elements.
+/// Programs may leave the displacements of empty blocks unset.
 #[test]
 fn empty_blocks_may_start_anywhere() {
     for wire in [Wire::Memory, Wire::Network] {
         let config = config(&[3], Drive::Inline).with(|config| config.wire = wire);
         emulate(&config, |comm| {
             let (me, odd) = (u64::from(comm.rank()), u64::MAX - 3);
-            // Rank 1 has nothing.
+            // Rank 1 has an empty block.
             let (counts, starts) = ([2, 0, 1], [1, odd, 0]);
             let blocks = Blocks::new(&counts).at(&starts);
             let mine = vec![me + 10; counts[me as usize] as usize];
@@ -57,7 +57,7 @@ fn empty_blocks_may_start_anywhere() {
             let mut back = vec![0; mine.len()];
             comm.scatterv(&all, is_root.then_some(blocks), &mut back, 2).unwrap();
             assert_eq!(back, mine);
-            // Everybody sends to everybody else, rank 1 to nobody.
+            // Every rank sends to every other rank, except to and from rank 1.
             let given: [u64; 3] = std::array::from_fn(|to| u64::from(me != 1 && to as u64 != me));
             let taken: [u64; 3] = std::array::from_fn(|at| u64::from(at != 1 && at as u64 != me));
             let places = |counts: [u64; 3]| counts.map(|count| if count == 0 { odd } else { 0 });
@@ -79,13 +79,12 @@ fn empty_blocks_may_start_anywhere() {
     }
 }
 
-/// What each rank's error says.
+/// The text of each rank's error.
 fn texts(outcomes: Vec<Result<(), Error>>) -> Vec<String> {
     outcomes.into_iter().map(|outcome| outcome.expect_err("calls differ").to_string()).collect()
 }
 
-/// Rank 2 says that it sends `sent` elements to rank 0, who expects `expected`: both are told,
-/// and nobody waits for ever.
+/// Rank 2 sends `sent` elements to rank 0, which expects `expected`. Both get an error, and no rank waits for ever.
 fn disagree(wire: Wire, shape: &str, algorithm: &str, sent: u64, expected: u64) {
     let base = config_on(shape.parse().unwrap(), Drive::Inline);
     let config = base.with(|config| {
@@ -104,7 +103,7 @@ fn disagree(wire: Wire, shape: &str, algorithm: &str, sent: u64, expected: u64) 
         }
         let send = vec![me; given.iter().sum::<u64>() as usize];
         let len = taken.iter().sum::<u64>() as usize;
-        // A guard behind the last block.
+        // Guard elements after the last block.
         let mut recv = vec![77; len + 10];
         let blocks = (Blocks::new(&given), Blocks::new(&taken));
         let named = match algorithm {
@@ -113,7 +112,7 @@ fn disagree(wire: Wire, shape: &str, algorithm: &str, sent: u64, expected: u64) 
         };
         let outcome = named.alltoallv(&send, blocks.0, &mut recv[..len], blocks.1);
         assert!(recv[len..].iter().all(|&value| value == 77), "rank {me}: overwritten");
-        // Ranks that need neither may get further.
+        // Ranks that exchange data with neither may get further.
         outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
     });
     let texts = texts(outcomes.unwrap());
@@ -136,7 +135,7 @@ fn ranks_that_disagree_about_a_block() {
             disagree(wire, "4", "bruck:2", sent, expected);
             disagree(wire, "4", "auto", sent, expected);
         }
-        // Through leaders, of whom one has a group of two and the other stands alone.
+        // Leaders: one has a group of two ranks, the other only itself.
         for algorithm in ["multi-leader:2", "parlinna", "node-aware-nonblocking"] {
             disagree(wire, "2+3", algorithm, 5, 4);
             disagree(wire, "2+3", algorithm, 0, 5);
@@ -144,7 +143,7 @@ fn ranks_that_disagree_about_a_block() {
     }
 }
 
-/// A rank gives or expects another number of elements than the root: both are told.
+/// A rank sends or expects another number of elements than the root. Both get an error.
 #[test]
 fn ranks_that_disagree_with_the_root() {
     for wire in [Wire::Memory, Wire::Network] {
@@ -177,7 +176,7 @@ fn root_disagrees(wire: Wire, algorithm: &str, at_root: u64, own: u64, gathers: 
             true => named.gatherv(&one, &mut all.clone(), blocks, root),
             false => named.scatterv(&all, blocks, &mut one.clone(), root),
         };
-        // Ranks that need neither may get further.
+        // Ranks that exchange data with neither may get further.
         outcome.and_then(|()| comm.with(CallOptions::new().algorithm("mixed")).barrier())
     });
     let texts = texts(outcomes.unwrap());

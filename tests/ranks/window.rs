@@ -7,10 +7,10 @@ use crate::ending::{LONG, NOTHING, barrier_of_two};
 use hopbine::endpoint::Tag;
 use hopbine::engine::{Engine, Operation, OperationWatch, Program, StartOrder, UserKeys};
 
-/// The last number of an operation, which 0 follows.
+/// The largest operation number; the next operation has number 0.
 const LAST: u32 = Tag::OPERATIONS - 1;
 
-/// One of two ranks, which starts barriers.
+/// One of two ranks, with the barriers that it has started.
 struct Rank {
     engine: Engine,
     program: Arc<Program>,
@@ -26,12 +26,12 @@ impl Rank {
     fn start(&mut self, id: (u64, u32), order: StartOrder) {
         let operation = self.engine.prepare(self.program.clone(), None).unwrap();
         let keys = UserKeys::default();
-        // SAFETY: there is no memory.
+        // SAFETY: the operation has no memory.
         unsafe { self.engine.start(&operation, NOTHING, &keys, id, order, false) }.unwrap();
         self.started.push((id, operation));
     }
 
-    /// Waits for all that was started, and moves another rank on meanwhile.
+    /// Waits for all started operations; meanwhile drives the engine of another rank.
     fn wait(&mut self, beside: &Rank) {
         for (id, operation) in self.started.drain(..) {
             let mut watch = OperationWatch::default();
@@ -67,7 +67,7 @@ fn far_operations_wait_for_earlier_ones() {
         let mut near = vec![(0, first), (0, after(far - 1)), (1, after(far)), late];
         near.sort_unstable();
         assert_eq!(posted, near, "from {first} on");
-        // The other rank has no more than one at a time, and so never any to hold.
+        // The other rank has at most one operation at a time, so it never holds any back.
         for id in [
             (0, first),
             (0, after(far - 1)),

@@ -1,4 +1,4 @@
-//! A rank that is gone is named also where no wait that ranks show leads to it.
+//! Errors name a lost rank even if no published wait of other ranks leads to it.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::config;
 
 const DEAD: u32 = 3;
 
-/// In a reduction rank 0 waits for rank 2, and rank 2 for rank 3, which is dead; nobody sends anything to rank 3,
-/// which would fail. Ranks 1 and 2 wait for rank 0 in barriers that it has not come to. So rank 2 shows that it
-/// waits for rank 0: a circle.
+/// In a reduction rank 0 waits for rank 2, and rank 2 for rank 3, which is dead. No rank sends a message to rank 3,
+/// so no send fails. Ranks 1 and 2 wait for rank 0 in barriers that it has not entered. So rank 2 publishes that it
+/// waits for rank 0, and the published waits form a circle.
 fn circle_beside_a_dead_rank(comm: &Communicator, rank: &Simulated) -> Result<(), Error> {
     let me = comm.rank();
     let with_one = comm.split((me < 2).then_some(0), 0)?;
@@ -65,7 +65,7 @@ fn whoever_is_in_a_circle_beside_a_dead_rank_names_the_dead_one() {
     }
 }
 
-/// Nobody waits here: ranks test what they have started, and compute.
+/// No rank waits here: ranks test the requests that they have started, and compute.
 #[test]
 fn whoever_tests_names_the_rank_that_does_not_come() {
     for wire in [SimulatedWire::Messages, SimulatedWire::Utofu] {
@@ -99,7 +99,7 @@ fn whoever_tests_names_the_rank_that_does_not_come() {
     }
 }
 
-/// What all ranks say of a rank that comes late, whom they wait for through one another.
+/// All ranks wait, directly or through other ranks, for one late rank. Exactly one of them reports it.
 #[test]
 fn one_rank_says_that_a_wait_is_too_long() {
     let calls = ["bucket", "bruck", "pairwise", "bine"];
@@ -111,7 +111,8 @@ fn one_rank_says_that_a_wait_is_too_long() {
             let late = seed as u32 % 16;
             let run = simulate(&config, |comm, rank| {
                 if comm.rank() == late {
-                    // Half of it longer than all others wait before they say so, and less than until they say it again.
+                    // The rank is late by 1.5 times the time after which waiting ranks report it, and by less than
+                    // the time after which they repeat the report.
                     rank.sleep(Duration::from_secs(15));
                 }
                 match calls[seed as usize % calls.len()] {

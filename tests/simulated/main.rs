@@ -1,4 +1,4 @@
-//! Ranks in one thread on a simulated wire.
+//! Simulated worlds: all ranks in one thread, on a simulated wire.
 
 mod lost;
 mod utofu;
@@ -16,7 +16,7 @@ fn config(sizes: &[u32], seed: u64) -> SimulationConfig {
     SimulationConfig::new(Shape::torus(sizes).unwrap(), seed)
 }
 
-/// Every collective once, with short vectors and long ones.
+/// Calls five kinds of collectives, each with short and long vectors.
 fn all_kinds(comm: &Communicator, _: &Simulated) -> Result<u64, Error> {
     let n = comm.size() as usize;
     let mut seen = 0;
@@ -97,14 +97,14 @@ fn whoever_waits_for_a_dead_rank_learns_of_it() {
     }
 }
 
-/// Sizes that are learnt first take an operation of their own, and the next one is started by whoever
-/// notices its end: also by a rank that waits for another request.
+/// An alltoallv whose sizes the ranks must exchange first has two operations. A rank starts the second when it
+/// notices the end of the first, even while it waits for another request.
 #[test]
 fn requests_of_several_operations_are_waited_for_in_any_order() {
     for seed in 0..60 {
         let config = config(&[3], seed);
         let run = simulate(&config, |comm, _| {
-            // Blocks pass through others, who have to know their sizes.
+            // Blocks pass through other ranks, which must know their sizes.
             let comm = comm.with(CallOptions::new().algorithm("bruck:2"));
             let n = comm.size() as usize;
             let counts = vec![2u64; n];
@@ -151,7 +151,7 @@ fn blocks_of_any_size_are_exchanged_in_place() {
     }
 }
 
-/// A port that has no room for a registration leaves nothing of it, and nothing is wrong with the next one.
+/// A failed registration leaves no state in a port that has no room, and the next registration succeeds.
 #[test]
 fn memory_that_cannot_be_registered_now_can_be_later() {
     let mut n_refused = 0;
@@ -176,8 +176,8 @@ fn memory_that_cannot_be_registered_now_can_be_later() {
     assert!(n_refused > 0, "no wire of these registers anything");
 }
 
-/// Traces are compared between machines: `HOPBINE_TEST_TRACES` names a file, which the first of them writes
-/// and others read.
+/// Compares traces between machines: the first machine writes them to the file that `HOPBINE_TEST_TRACES` names, and
+/// the other machines compare theirs with it.
 #[test]
 #[ignore = "run by ci/arm.sh, on two machines"]
 fn traces_are_the_same_on_every_machine() {

@@ -1,5 +1,5 @@
-//! The uTofu endpoint under the simulation: credits, slots, channels and fences as they are, over the
-//! emulated device in its late and its checked mode.
+//! The uTofu endpoint in simulated worlds, with its real credits, slots, channels and fences, over the emulated
+//! device in its late and checked modes.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use super::{config, well};
 /// Shapes of 1 to 12 ranks.
 const SHAPES: [&[u32]; 10] =
     [&[1], &[2], &[3], &[4], &[5], &[3, 2], &[7], &[2, 2, 2], &[3, 3], &[4, 3]];
-/// Elements: messages that travel within a descriptor, in a slot, and by puts of their own.
+/// Numbers of elements: messages within a descriptor, in a slot, and by separate puts.
 const LENGTHS: [usize; 9] = [0, 1, 2, 3, 37, 256, 257, 1000, 5000];
 
 fn on_utofu(sizes: &[u32], seed: u64) -> SimulationConfig {
@@ -34,7 +34,8 @@ fn one_of<T: Copy>(numbers: &mut SmallRng, all: &[T]) -> T {
     *all.choose(numbers).expect("there are some")
 }
 
-/// What a seed decides: a wire between ranks of one of these shapes, one of the ranks, and whatever else.
+/// Configuration, one of its ranks and a random generator for further choices, all determined by the seed. The shape
+/// is one of `shapes`.
 fn with_one(shapes: &[&[u32]], seed: u64) -> (SimulationConfig, u64, SmallRng) {
     let mut numbers = SmallRng::seed_from_u64(seed);
     let config = on_utofu(one_of(&mut numbers, shapes), seed);
@@ -42,19 +43,19 @@ fn with_one(shapes: &[&[u32]], seed: u64) -> (SimulationConfig, u64, SmallRng) {
     (config, one, numbers)
 }
 
-/// `SEEDS=from..to` of the environment, or these.
+/// Seeds from the environment variable `SEEDS=from..to`; `usual` if it is not set.
 fn seeds(usual: Range<u64>) -> Range<u64> {
     let Ok(text) = std::env::var("SEEDS") else { return usual };
     let (from, to) = text.split_once("..").expect("SEEDS=from..to");
     from.parse().expect("a number")..to.parse().expect("a number")
 }
 
-/// Element `at` of what rank `rank` gives.
+/// Element `at` of the input of rank `rank`.
 fn given(rank: u64, at: usize) -> u64 {
     rank * 1_000_003 + at as u64
 }
 
-/// Some collectives of all kinds, of which every rank checks its result. Returns how many.
+/// Calls random collectives of all kinds; every rank checks its results. Returns the number of calls.
 fn some_collectives(comm: &Communicator, rank: &Simulated, seed: u64) -> Result<u64, Error> {
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
     let mut numbers = SmallRng::seed_from_u64(seed);
@@ -65,7 +66,7 @@ fn some_collectives(comm: &Communicator, rank: &Simulated, seed: u64) -> Result<
         let root = numbers.random_range(0..n);
         let kind = numbers.random_range(0..11);
         if own.random_range(0..4) == 0 {
-            // Late, and then there are messages that come before their calls.
+            // This rank comes late, so it gets messages before it makes their calls.
             rank.sleep(Duration::from_nanos(own.random_range(0..3_000_000)));
         }
         let blocks = n as usize;
@@ -132,7 +133,7 @@ fn some_collectives(comm: &Communicator, rank: &Simulated, seed: u64) -> Result<
     Ok(n_calls)
 }
 
-/// One run of a seed, which decides its shape as well.
+/// One run with a seed, which also determines the shape.
 fn run(seed: u64) -> Simulation<Result<u64, Error>> {
     let sizes = one_of(&mut SmallRng::seed_from_u64(seed), &SHAPES);
     let config = on_utofu(sizes, seed);
@@ -156,7 +157,7 @@ fn a_seed_repeats_a_run_on_utofu_too() {
         n_steps += once.n_steps;
         traces ^= once.trace.rotate_left((seed % 64) as u32);
     }
-    // The same in every process.
+    // The traces must be the same in every process.
     println!("{n_calls} calls of ranks, {n_steps} steps, traces {traces:016x}");
     println!("{:.1?} for three runs", start.elapsed());
 }
@@ -198,7 +199,7 @@ fn whoever_is_stopped_for_a_while_goes_on_and_so_do_the_others() {
     }
 }
 
-/// Whoever has to do with a call that differs gets an error, and all go on.
+/// A call with another operator on one rank fails on all ranks, and all ranks continue.
 #[test]
 fn a_call_with_another_operator_fails_alone_on_utofu() {
     for seed in seeds(0..40) {
@@ -220,7 +221,7 @@ fn a_call_with_another_operator_fails_alone_on_utofu() {
     }
 }
 
-/// At the end a rank waits for its own device, which is not to be as quick as other ranks.
+/// At tear-down a rank waits for its own device, however short the time-out for other ranks is.
 #[test]
 fn the_end_waits_for_the_device_however_short_the_timeout_is() {
     let mut n_well = 0;
@@ -229,7 +230,7 @@ fn the_end_waits_for_the_device_however_short_the_timeout_is() {
         config.timeout = Duration::from_millis(1);
         config.on_timeout = OnTimeout::Fail;
         let run = simulate(&config, |comm, _| comm.barrier()).unwrap();
-        // Where the barrier itself takes longer.
+        // Skips runs in which the barrier itself takes longer than the time-out.
         if run.results.iter().any(Result::is_err) {
             continue;
         }
@@ -239,8 +240,8 @@ fn the_end_waits_for_the_device_however_short_the_timeout_is() {
     assert!(n_well > 300, "{n_well} barriers went well");
 }
 
-/// Calls on memory that is unmapped and mapped again between them, in few places: the registration cache keeps what
-/// it may, and the results are right.
+/// Calls use memory that is unmapped and mapped again between them, at few addresses. The registration cache keeps
+/// valid registrations, and the results are right.
 #[test]
 fn memory_comes_and_goes_between_calls() {
     let (mut hits, mut invalidations, mut overflows) = (0, 0, 0);
@@ -284,7 +285,8 @@ fn memory_comes_and_goes_between_calls() {
     );
 }
 
-/// Small collectives by barrier gates, beside collectives by plan, with ranks that are stopped meanwhile.
+/// Small collectives by barrier gates, among collectives by plan, while one rank is stopped for a while. The seed
+/// determines whether gates are available.
 #[test]
 fn gates_serve_as_the_seed_has_them() {
     let (mut with_gates, mut without) = (0, 0);
@@ -320,7 +322,7 @@ fn gates_serve_as_the_seed_has_them() {
     assert!(with_gates > 8 && without > 8, "{with_gates} with gates, {without} without");
 }
 
-/// Ranks that differ at the gates all learn so, and go on.
+/// When a call at the gates differs between ranks, all ranks get an error and continue.
 #[test]
 fn a_mismatch_at_the_gates_is_told_to_all() {
     let mut n_told = 0;

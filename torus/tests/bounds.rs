@@ -1,4 +1,4 @@
-//! Lower bounds are never above what is counted or predicted, and are reached where they are known to be.
+//! Lower bounds never exceed what is counted or predicted, and are attained in known cases.
 
 use hopbine_torus::bounds::{BoundKind, Bounds, LeastTraffic, Links};
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
@@ -9,10 +9,10 @@ use hopbine_torus::{Collective, Rank, Request};
 
 use crate::common::{NODE_SHAPES, SHAPES};
 
-/// More ranks than these are not followed one by one.
+/// On more ranks than this, the model does not simulate each rank.
 const MOST_FOLLOWED: u32 = 64;
 
-/// More ranks than these on one of the machines only, which takes turns.
+/// On more ranks than this, only one of the machines is used, in turn.
 const FEW: u32 = 16;
 const MACHINES: [&str; 3] = ["ideal-torus", "tofu-d", "hx2mesh"];
 
@@ -40,7 +40,7 @@ fn schedules(
     })
 }
 
-/// What a call of our software takes, ns.
+/// Predicted time of a call of hopbine, ns, for each size.
 fn predicted(schedule: &Schedule, network: &Network, machine: &Machine, bytes: &[f64]) -> Vec<f64> {
     let flow = schedule.expand().unwrap();
     let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
@@ -108,8 +108,8 @@ fn bounds_are_reached_where_they_are_known_to_be() {
         let request = Request { shape, map, root: Rank(0), ports: Some(ports) };
         registry::find(collective, name).unwrap().schedule(&request).unwrap()
     };
-    // Links: rings in both directions, in all dimensions at once where the torus is square; edge-disjoint
-    // trees; messages straight to their receivers on odd tori, where they go round either way.
+    // Links: rings in both directions, in all dimensions at the same time if the torus is square; edge-disjoint
+    // trees; direct messages to the receivers on odd tori, in both directions around.
     for (collective, name, shape, ports, kind) in [
         (Collective::Allgather, "bucket", "8", 2, BoundKind::Bandwidth),
         (Collective::ReduceScatter, "bucket", "7", 2, BoundKind::Bandwidth),
@@ -140,7 +140,7 @@ fn bounds_are_reached_where_they_are_known_to_be() {
         let least = LeastTraffic::new(collective, &Links::of(&schedule.shape));
         assert!((found.max_sent - least.sent).abs() < 1e-9, "{collective} {name}: {found:?}");
     }
-    // Time: one message between two ranks, and long vectors round a ring whose software costs nothing.
+    // Time: one message between two ranks, and long vectors around a ring without software costs.
     for (collective, name, machine, shape, ports, n, kind, most) in [
         (Collective::Bcast, "direct-tree", "tofu-d", "4", 1, 0.0, BoundKind::Latency, 1.001),
         (

@@ -1,5 +1,5 @@
-//! Broken plans, one text file each: the plans of all ranks, and after `# expect:` words of the
-//! violation that must be found. Adding a case is adding a file.
+//! Broken plans, one text file each: the plans of all ranks and, after `# expect:`, words of the violation that the
+//! check must find. To add a case, add a file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use hopbine_torus::plan::{
 };
 use hopbine_torus::{Block, Collective, LaneId, PortId, Position, Rank, Request, StepId, registry};
 
-/// The plans of a file, which begin with `plan` lines.
+/// The plans of a file, each of which begins with a `plan` line.
 fn plans(text: &str) -> Vec<Plan> {
     let mut parts: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -39,15 +39,15 @@ fn violations(plans: Vec<Plan>) -> Vec<Violation> {
     }
 }
 
-/// The name of the variant: `UnmatchedSend`, or `Local(Bounds`.
+/// The name of the fault's variant, such as `UnmatchedSend` or `Local(Bounds`.
 fn kind(fault: &PlanFault) -> String {
     let debug = format!("{fault:?}");
     let end = debug.find([' ', '{']).unwrap_or(debug.len());
     debug[..end].trim_end_matches(')').to_owned()
 }
 
-/// All that can be wrong with plans from files; `Volume` needs a promise, `DifferentFlow` a
-/// flow that is no listing.
+/// All faults that plans from files can have. `Volume` needs a promise, and `DifferentFlow` a flow that is no
+/// listing.
 const KINDS: [&str; 28] = [
     "BelowMinimum",
     "CountedTwice",
@@ -106,11 +106,11 @@ fn every_broken_plan_is_found_out() {
     assert!(missing.is_empty(), "no broken plan for {missing:?}");
 }
 
-/// A flow that executes other plans than it lists.
+/// A flow whose executed plans differ from its listed plans.
 struct Other {
     executed: Listed,
     listed: Vec<Plan>,
-    /// The positions of each lane that are executed.
+    /// Positions of each lane that are executed.
     n_positions: u32,
 }
 
@@ -161,7 +161,7 @@ impl Flow for Other {
     }
 }
 
-/// What is executed is compared with the plans in all that the engine reads from them.
+/// The check compares the executed flow with the plans in everything that the engine reads from plans.
 #[test]
 fn a_flow_executes_its_plans() {
     type Change = fn(&mut Plan);
@@ -237,7 +237,7 @@ fn a_flow_executes_its_plans() {
     }
 }
 
-/// Of two positions only the first is executed, and nothing is done about the second.
+/// Of two positions only the first is executed; the second is not touched.
 #[test]
 fn all_positions_are_executed() {
     let plan = |rank: u32| -> Plan {

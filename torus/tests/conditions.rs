@@ -1,4 +1,4 @@
-//! Calls in which not all is as usual: blocks of several sizes, links and interfaces that are slow or dead.
+//! Calls under unusual conditions: blocks of several sizes, slow or dead links and interfaces.
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Flow, Schedule};
@@ -21,7 +21,7 @@ struct Case {
 impl Case {
     fn new(collective: Collective, name: &str, text: &str, ports: u32) -> Self {
         let shape: Shape = text.parse().unwrap();
-        // Time is bytes over speed.
+        // Without latencies, time is bytes over speed.
         let machine =
             Machine { latency_ns: 0.0, hop_ns: 0.0, ..Machine::built_in("ideal-torus").unwrap() };
         let network = Network::new(machine.network, &shape, 0).unwrap();
@@ -63,7 +63,7 @@ fn is(found: f64, expected: f64) {
 
 #[test]
 fn slow_parts_take_longer() {
-    // Each of 4 ranks sends n / 4 three times over the link in front of it.
+    // Each of 4 ranks sends n / 4 three times over its next link.
     let ring = Case::new(Collective::Allgather, "bucket", "4", 1);
     let step = N / 4.0 / ring.machine.link;
     is(ring.ns(&[], &[]), 3.0 * step);
@@ -74,7 +74,7 @@ fn slow_parts_take_longer() {
     is(ring.ns(&[], &[Fault { part: interface, speed: 1.0 }]), 3.0 * step);
 }
 
-/// The port of a dead interface goes through the next one, which then has twice as much.
+/// The port of a dead interface uses the next interface, which then has twice as much to send.
 #[test]
 fn a_dead_interface_is_replaced() {
     let ring = Case::new(Collective::Allgather, "bucket", "4", 2);
@@ -100,7 +100,7 @@ fn a_dead_link_ends_no_call() {
     assert!(message.contains("which is dead: the call does not end"), "{message}");
 }
 
-/// As many as there are messages, whatever carries them.
+/// Explicit sizes that are all equal take as long as blocks of one size.
 #[test]
 fn equal_blocks_are_blocks() {
     for (collective, name) in [
@@ -123,14 +123,15 @@ fn equal_blocks_are_blocks() {
     }
 }
 
-/// One block that is not empty goes all the way, and nothing else is sent.
+/// Only one block is not empty: it travels all the way, and no other message is sent.
 #[test]
 fn one_block_travels_alone() {
     let ring = Case::new(Collective::Allgather, "bucket", "5", 1);
     let blocks = [0.0, 0.0, 3.0, 0.0, 0.0];
     is(ring.ns(&blocks, &[]), 4.0 * N / ring.machine.link);
     assert_eq!(ring.routed(&blocks, &[]).unwrap().messages().count(), 4);
-    // Of an alltoall with digits to the base 2 a block is sent as often as its distance has ones, by others in between.
+    // In an alltoall with digits to the base 2, a block is sent once for each 1 in its distance, through other
+    // ranks.
     let bruck = Case::new(Collective::Alltoall, "bruck:2", "8", 1);
     for (from, to, n_messages) in [(0, 1, 1), (2, 5, 2), (3, 2, 3), (4, 4, 0)] {
         let mut pairs = vec![0.0; 64];
@@ -140,7 +141,7 @@ fn one_block_travels_alone() {
         assert_eq!(sent.len(), n_messages, "{from} to {to}");
         assert!(sent.first().is_none_or(|first| first.from == Rank(from as u32)));
         assert!(sent.last().is_none_or(|last| last.to == Rank(to as u32)));
-        // All that 8 ranks give.
+        // The single block has the bytes of all 8 ranks.
         assert!(sent.iter().all(|message| (message.share - 8.0).abs() < 1e-9));
     }
 }

@@ -1,4 +1,4 @@
-//! What our engine costs in the network model: sums that are known, term by term.
+//! The cost of hopbine's engine in the network model: known sums, term by term.
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::sim::{
@@ -46,12 +46,12 @@ fn an_exchange_of_two() {
     let m = machine();
     let fold = |bytes: f64| bytes / m.reduce + (bytes / 256.0).min(256.0).sqrt() * m.reduce_ramp_ns;
     let way = |bytes: f64| m.post_ns + bytes / m.link + m.latency_ns + m.poll_ns;
-    // A token of a message: in a descriptor, not copied.
+    // The message is carried in a descriptor, without a copy.
     is(&allreduce(16.0, CallForm::Repeated), m.call_ns + way(16.0) + fold(16.0));
-    // Copied to a slot by its sender, and combined where it has arrived.
+    // The sender copies the message to a slot; the receiver combines it there.
     let copy = 1024.0 / m.copy + m.block_ns;
     is(&allreduce(1024.0, CallForm::Repeated), m.call_ns + copy + way(1024.0) + fold(1024.0));
-    // The receiver says where to, first.
+    // The receiver first sends the destination address.
     let n = f64::from(1 << 20);
     let repeated = m.call_ns + way(0.0) + way(n) + fold(n);
     is(&allreduce(n, CallForm::Repeated), repeated);
@@ -63,8 +63,8 @@ fn an_exchange_of_two() {
     assert!((found.breakdown.of(TimeCategory::Setup) - m.call_ns - first - met).abs() < 1e-3);
 }
 
-/// Of four blocks the one for itself is copied, the others come to where they belong: one message after
-/// the other, each announced in advance but for the first.
+/// Of four blocks a rank copies its own. The others arrive at their destinations, one message after the other, each
+/// announced in advance except the first.
 #[test]
 fn an_alltoall_copies_what_stays() {
     let m = machine();
@@ -72,14 +72,14 @@ fn an_alltoall_copies_what_stays() {
     let found = played(Collective::Alltoall, "pairwise", "4", n, CallForm::Repeated, false);
     let own = n / 4.0 / m.copy + m.block_ns;
     assert!((found.breakdown.of(TimeCategory::Copy) - own).abs() < 1e-3, "{found:?}");
-    // In two steps half of the blocks each: short ones are packed, and unpacked.
+    // Each of two steps sends half of the blocks: short blocks are packed and unpacked.
     let n = 1024.0;
     let packed = played(Collective::Alltoall, "bruck", "4", n, CallForm::Repeated, false);
     let once = n / 2.0 / m.copy + 2.0 * m.block_ns;
     assert!(packed.breakdown.of(TimeCategory::Copy) > 2.0 * once, "{packed:?}");
 }
 
-/// Ranks of one node speak through its memory: no interface, no link, no descriptor.
+/// Ranks of one node use shared memory: no interface, no link, no descriptor.
 #[test]
 fn ranks_of_a_node_copy() {
     let m = machine();
@@ -88,11 +88,11 @@ fn ranks_of_a_node_copy() {
         let found =
             played(Collective::Allreduce, "doubling-l", "1+2", n, CallForm::Repeated, exact);
         let fold = n / m.reduce + 16.0 * m.reduce_ramp_ns;
-        // Both copy at a time: less than the memory allows.
+        // Both ranks copy at the same time, at less than the memory's bandwidth.
         assert!(2.0 * m.copy < m.copy_all);
         is(&found, m.call_ns + 2.0 * m.shm_overhead_ns + n / m.copy + m.shm_latency_ns + fold);
     }
-    // Four ranks of each of two nodes send through one interface.
+    // The four ranks of each of two nodes send through one interface.
     let of = |exact| {
         played(Collective::Alltoall, "pairwise", "2+4", 8.0 * n, CallForm::Repeated, exact).ns
     };

@@ -1,4 +1,4 @@
-//! All tests of the pure part through its public items, in one program: long ones run beside each other.
+//! All tests of the crate's public items, in one program, so that long tests run in parallel.
 
 mod bounds;
 mod broken;

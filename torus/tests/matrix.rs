@@ -1,6 +1,6 @@
-//! The proof for the whole registry: every algorithm on every shape that it claims, with
-//! first, middle and last roots and every number of ports. On large shapes proofs take long: some of these
-//! there, and all of them in the ignored test, which ci/nightly.sh runs.
+//! The proof for the whole registry: every algorithm on every shape that it serves, with first, middle and last
+//! roots and every number of ports. On large shapes proofs take long, so these tests prove some of the cases; the
+//! ignored test, which ci/nightly.sh runs, proves all.
 
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{
@@ -10,7 +10,7 @@ use hopbine_torus::{Algorithm, Collective, PortId, Rank, Request, registry};
 
 use crate::common::{NODE_SHAPES, SHAPES};
 
-/// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
+/// Three rank maps: column-major, random, and a snake embedded in the shape.
 fn maps(shape: &Shape) -> [RankMap; 3] {
     let mut nodes: Vec<Vertex> = shape.vertices().collect();
     nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -26,11 +26,11 @@ fn maps(shape: &Shape) -> [RankMap; 3] {
     [RankMap::ColumnMajor, random, snake]
 }
 
-/// More ranks than these: a large shape.
+/// A shape with more ranks than this is large.
 const LARGE: u32 = 48;
 
-/// What is proved of an algorithm on a shape: rank maps, roots and numbers of ports. On a large shape, unless
-/// `all`: the least and the most ports, each root with the most, and one rank map of those that it is given.
+/// The cases to prove for a shape: rank map, root and number of ports. For a large shape, unless `all`: each root
+/// with the most ports, the middle one also with one port, and one further rank map.
 fn cases(shape: &Shape, is_rooted: bool, all: bool) -> Vec<(RankMap, u32, u32)> {
     let (last, most) = (shape.n_ranks() - 1, max_ports(shape));
     let mut roots = vec![0];
@@ -83,7 +83,7 @@ fn prove(collective: Collective, all: bool) {
                 let expansion = schedule.expand().unwrap();
                 let expect = algorithm.promises(&shape);
                 let mut violations = check(&expansion, expect);
-                // The listed plans as such, without the flow that they are listed from.
+                // The listed plans alone, without the flow from which they are listed.
                 if ports == most && last <= 64 {
                     let plans = Rank::first(last + 1).map(|rank| expansion.plan(rank));
                     violations.extend(check(&Listed::new(plans.collect()).unwrap(), expect));
@@ -100,15 +100,15 @@ fn prove(collective: Collective, all: bool) {
                 n_checked += 1;
             }
         }
-        // What is chosen by default serves every shape.
+        // The default algorithm serves every shape.
         let first = &registry::algorithms(collective)[0].name;
         assert!(served.contains(first), "{first} serves {text}: {served:?}");
     }
     println!("{collective}: {n_checked} schedules proved");
 }
 
-/// With several ranks per node what leaves a node is the least that must: each node's part of
-/// the reduction, or of the blocks, once (Bine, section 6.2).
+/// With several ranks per node the nodes exchange the minimum: each node's part of the reduction, or of the blocks,
+/// once (Bine, section 6.2).
 #[test]
 fn nodes_exchange_no_more_than_they_must() {
     for text in NODE_SHAPES {
@@ -145,7 +145,7 @@ fn nodes_exchange_no_more_than_they_must() {
     }
 }
 
-/// No rank's port sends or receives more than one part, on one lane.
+/// No port of a rank sends or receives more than one part; each part is on one lane.
 fn ports_send_each_part_once(expansion: &Expansion, which: &str) {
     for rank in Rank::first(expansion.n_ranks()) {
         let plan = expansion.plan(rank);
@@ -163,8 +163,8 @@ fn ports_send_each_part_once(expansion: &Expansion, which: &str) {
     }
 }
 
-/// Edge-disjoint trees and cycles: no link of the torus carries more than one part, in one direction, and around cycles
-/// no rank sends a part more than once.
+/// Edge-disjoint trees and cycles: each link of the torus carries at most one part, in one direction; in cycles no
+/// rank sends a part more than once.
 #[test]
 fn trees_share_no_link() {
     for text in ["3", "2x3", "4x4", "5x3x2", "4x6x4", "3x3x3", "4x6mx3", "4x4+2"] {
@@ -190,11 +190,11 @@ fn trees_share_no_link() {
                 let part = expansion.lanes()[0].part.share();
                 let which = format!("{collective}, {name} on {text}: {traffic:?}");
                 assert!(traffic.max_link_load < part + 1e-9, "{which}");
-                // Ports have one direction each, but along a mesh both.
+                // A port uses one direction, but both directions along a mesh.
                 if !text.contains(['m', '+']) {
                     ports_send_each_part_once(&expansion, &which);
                 }
-                // Of several ranks on a node one passes on to the others.
+                // With several ranks per node, one rank forwards to the others of its node.
                 if name == "cycles" && shape.ranks_per_node() == 1 {
                     assert!(traffic.max_sent < 1.0 + 1e-9, "{which}");
                 }
@@ -203,7 +203,7 @@ fn trees_share_no_link() {
     }
 }
 
-/// No two rows serve the same shapes with the same plans.
+/// No two rows of the registry serve the same shapes with the same plans.
 #[test]
 fn no_row_is_a_copy() {
     let shapes =

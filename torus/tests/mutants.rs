@@ -1,6 +1,6 @@
-//! Mutants: valid plans, corrupted at random. The checker must reject every mutant that does not
-//! do the same; one that it accepts must give the right results when it is executed with
-//! numbers, by code that shares nothing with the checker.
+//! Mutants: valid plans, corrupted at random. The checker must reject every mutant with a different effect. A
+//! mutant that it accepts is executed with numbers, by code that shares nothing with the checker, and must give the
+//! right results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +21,7 @@ impl Dice {
         self.0.random_range(0..n)
     }
 
-    /// A random index of something that is not empty.
+    /// A random index of a list; `None` if the list is empty.
     fn index<T>(&mut self, list: &[T]) -> Option<usize> {
         (!list.is_empty()).then(|| self.below(list.len()))
     }
@@ -45,7 +45,7 @@ fn plans(dice: &mut Dice) -> Vec<Plan> {
     }
 }
 
-/// The ways to corrupt a plan.
+/// The kinds of corruption.
 const WAYS: [&str; 17] = [
     "drop a message",
     "drop a send",
@@ -66,7 +66,7 @@ const WAYS: [&str; 17] = [
     "swap two blocks",
 ];
 
-/// A step with a send, if dice find one soon: (rank, lane, step, send).
+/// A random step with a send, or `None` after 50 attempts: (rank, lane, step, send).
 fn pick(dice: &mut Dice, plans: &[Plan]) -> Option<(usize, usize, usize, usize)> {
     (0..50).find_map(|_| {
         let rank = dice.index(plans)?;
@@ -94,7 +94,7 @@ fn change_both(
     recvs.iter_mut().filter(|recv| recv.peer == from).for_each(change);
 }
 
-/// Corrupts the plans in one way; `None` if that is not possible with them.
+/// Corrupts the plans in one way; `None` if the plans do not allow it.
 fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
     let n_ranks = plans.len();
     let at @ (rank, lane, step, send) = pick(dice, plans)?;
@@ -178,26 +178,26 @@ fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
     Some(())
 }
 
-/// What `rank` gives to a position of the whole vector, or to each of its blocks, in part `part`.
+/// The input of `rank` at a position of the whole vector, or at each of its blocks, in part `part`.
 fn given(rank: Rank, block: u32, part: u32) -> u64 {
     let number = u64::from(rank.0) << 40 | u64::from(block) << 20 | u64::from(part);
     (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// What a position holds, as numbers.
+/// The contents of a position, as numbers.
 #[derive(Clone, Copy)]
 struct Held {
     sum: u64,
-    /// By an operator that tells the expression.
+    /// The result of an operator that identifies the whole expression.
     expression: u64,
-    /// A function x -> a x + b: an operator that is associative and tells the order of its operands.
+    /// A function x -> a x + b: composition is an associative operator that identifies the order of its operands.
     function: (u64, u64),
     /// The set of ranks that have contributed.
     heard: u64,
 }
 
 impl Held {
-    /// What a rank gives.
+    /// The contribution of one rank.
     fn of(value: u64, rank: Rank) -> Self {
         let function = (value | 1, value.rotate_left(17));
         Held { sum: value, expression: value, function, heard: 1 << rank.0 }
@@ -215,8 +215,8 @@ impl Held {
     }
 }
 
-/// Executes plans step by step with numbers. True if everybody ends with what the collective
-/// promises.
+/// Executes plans step by step with numbers. Returns true if every rank ends with the result that the collective
+/// defines.
 fn gives_the_right_results(plans: &[Plan]) -> bool {
     let (collective, root) = (plans[0].collective, plans[0].root);
     let mut state: HashMap<(Rank, u32, u32), Held> = HashMap::new();
@@ -297,7 +297,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                 };
                 let is_same = *seen.entry((part, position)).or_insert(expression) == expression;
                 if own.payload == Payload::Token {
-                    // Whoever has heard of everybody may leave; of some, perhaps twice.
+                    // A rank that has heard of all ranks may leave; it may have heard of some ranks twice.
                     if heard.count_ones() as usize != plans.len() {
                         return false;
                     }
@@ -306,7 +306,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                 if sum != want || collective.gets_copies() && !is_same {
                     return false;
                 }
-                // A scan combines the ranks in their order.
+                // A scan combines the ranks in rank order.
                 if collective.sums() != Sums::Everyone {
                     let end = collective.contributors(rank, plans.len() as u32);
                     let some = all().filter(|from| from.0 < end);
@@ -357,7 +357,7 @@ fn accepted_mutants_do_the_same() {
     assert_eq!(counts.len(), WAYS.len(), "every way was taken: {counts:?}");
 }
 
-/// The oracle itself: right plans give right results.
+/// Tests the oracle itself: valid plans give right results.
 #[test]
 fn valid_plans_give_the_right_results() {
     let mut dice = Dice(SmallRng::seed_from_u64(7));

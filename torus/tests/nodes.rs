@@ -1,6 +1,5 @@
-//! Alltoall on nodes: steps, messages and bytes between and inside nodes as the many-core paper's
-//! algorithms 3 to 5 have them, for every number of leaders and every size of a group; and what
-//! the links of a torus carry.
+//! Alltoall on nodes: steps, messages and bytes between and within nodes as in the many-core paper's algorithms 3
+//! to 5, for every number of leaders and every size of a group; and the load of a torus's links.
 
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{
@@ -10,7 +9,7 @@ use hopbine_torus::plan::{
 use hopbine_torus::registry;
 use hopbine_torus::{Collective, Rank, Request};
 
-/// Nodes without links between them but one, rings, tori; with the ranks of a node.
+/// Shapes of nodes: a single node, a ring, tori. `PER_NODE` has the numbers of ranks per node.
 const NODES: [&str; 4] = ["1", "3", "2x2", "3x2"];
 const PER_NODE: [u32; 4] = [2, 3, 4, 8];
 
@@ -27,7 +26,7 @@ fn divisors(number: u32) -> impl Iterator<Item = u32> {
     (1..=number).filter(move |&divisor| number.is_multiple_of(divisor))
 }
 
-/// What a rank sends: messages and blocks between nodes, and inside one.
+/// Messages and blocks that a rank sends, between nodes and within its node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sent {
     between: [u64; 2],
@@ -36,7 +35,7 @@ struct Sent {
 
 impl Sent {
     fn of(between: [u64; 2], inside: [u64; 2]) -> Self {
-        // So many messages of so many blocks each.
+        // Each pair is a number of messages and the blocks in each message.
         let blocks = |[messages, each]: [u64; 2]| [messages, messages * each];
         Sent { between: blocks(between), inside: blocks(inside) }
     }
@@ -59,7 +58,7 @@ fn sent(expansion: &Expansion, per_node: u32) -> Vec<Sent> {
     all
 }
 
-/// Proves a plan, and compares what rank `l` of a node sends and the number of steps.
+/// Proves a plan, and compares the number of steps and what rank `l` of a node sends with the expected values.
 fn compare(name: &str, shape: &Shape, steps: u64, expected: impl Fn(u32) -> Sent) {
     let per_node = shape.ranks_per_node();
     let expansion = expand(name, shape, Some(1)).unwrap();
@@ -72,8 +71,8 @@ fn compare(name: &str, shape: &Shape, steps: u64, expected: impl Fn(u32) -> Sent
     }
 }
 
-/// Algorithm 3, with one leader for each `g` ranks: gather, alltoall of all leaders, scatter; and
-/// algorithm 5: alltoall of the leaders in the same place of all nodes, then of each node's leaders.
+/// Algorithm 3, with one leader for each `g` ranks: gather, alltoall of all leaders, scatter; and algorithm 5:
+/// alltoall among the leaders at the same place of all nodes, then among each node's leaders.
 #[test]
 fn leaders_send_what_the_paper_says() {
     for (nodes, q) in NODES.iter().flat_map(|nodes| PER_NODE.map(|q| (nodes, q))) {
@@ -82,7 +81,7 @@ fn leaders_send_what_the_paper_says() {
         let n = p / q;
         for leaders in divisors(q as u32).map(u64::from) {
             let g = q / leaders;
-            // A member keeps its own block, which MPI_Gather would move, too.
+            // A member keeps its own block, which MPI_Gather would also move.
             let members = move |member: u64| match member % g {
                 0 => Sent::of([0, 0], [g - 1, p - 1]),
                 _ => Sent::of([0, 0], [1, p - 1]),
@@ -119,7 +118,7 @@ fn leaders_send_what_the_paper_says() {
     }
 }
 
-/// Algorithm 4: alltoall of the ranks in the same place of all nodes, or of all groups, then inside.
+/// Algorithm 4: alltoall among the ranks at the same place of all nodes, or of all groups, then within each.
 #[test]
 fn groups_send_what_the_paper_says() {
     for (nodes, q) in NODES.iter().flat_map(|nodes| PER_NODE.map(|q| (nodes, q))) {
@@ -141,7 +140,7 @@ fn groups_send_what_the_paper_says() {
     }
 }
 
-/// Whatever the form, what leaves a node is what must: q blocks for each of q ranks elsewhere.
+/// In every form a node sends the minimum: q blocks for each of q ranks on other nodes.
 #[test]
 fn between_nodes_there_is_only_what_must_be() {
     let shape = shape("3x2", 4);
@@ -174,9 +173,9 @@ fn what_does_not_divide_is_an_error_that_says_what_would() {
     }
 }
 
-/// Leaders whose groups have unequal sizes: proved on all ports, as flows and as listed plans that
-/// have been written and read; with the messages of the paper's algorithms, and only such blocks as
-/// there are: a leader of a and one of b members send each other a b blocks.
+/// Leaders with groups of unequal sizes: proved on all ports, as flows and as listed plans after a round trip
+/// through text. The messages are those of the paper's algorithms, and contain only blocks that exist: a leader of
+/// a members and a leader of b members send each other a b blocks.
 #[test]
 fn leaders_share_ranks_that_they_do_not_divide() {
     for (text, leaders) in [("1+3", 2), ("4+5", 2), ("3x2+7", 3), ("2+7", 4), ("5+10", 4)] {
@@ -207,7 +206,7 @@ fn leaders_share_ranks_that_they_do_not_divide() {
         }
         let n_nodes = shape.n_ranks() / per_node;
         let expansion = expand(&format!("multi-leader:{leaders}"), &shape, Some(1)).unwrap();
-        // The blocks of each message of the first leader, and of the last one of its node.
+        // The blocks of each message of the first leader, and of the last leader of its node.
         for group in [0, leaders - 1] {
             let first: u32 = sizes[..group as usize].iter().sum();
             let (a, members) = (sizes[group as usize], first + 1..first + sizes[group as usize]);
@@ -227,7 +226,7 @@ fn leaders_share_ranks_that_they_do_not_divide() {
     }
 }
 
-/// Leaders' plans as listed, their text, and several ports.
+/// Listed plans of leaders hold on several ports, and survive a round trip through text.
 #[test]
 fn listed_plans_hold_on_all_ports_and_round_trip() {
     for name in ["multi-leader:2", "multi-leader-node-aware:2", "locality-aware:2", "dimensions"] {
@@ -251,8 +250,8 @@ fn on_links(name: &str, text: &str, ports: u32) -> Traffic {
     traffic(&expand(name, &shape, Some(ports)).unwrap(), &shape, |rank| Vertex(rank.0))
 }
 
-/// Exchanges along one dimension after the other use all links of an odd torus evenly, step by
-/// step, when every port begins with another one: no link carries more than the mean.
+/// Exchanges along one dimension after the other load all links of an odd torus evenly in each step, if every port
+/// begins with a different dimension: no link carries more than the mean.
 #[test]
 fn dimensions_use_links_evenly() {
     for (text, dims) in [("3x3", 2), ("3x3x3", 3), ("5x5x5", 3), ("3x3+2", 2)] {
@@ -262,7 +261,7 @@ fn dimensions_use_links_evenly() {
         let mean = counted.crossed() / n_links;
         assert!((counted.max_link_load - mean).abs() < 1e-9, "{text}: {counted:?}");
         assert!((counted.step_load - mean).abs() < 1e-9, "{text}: {counted:?}");
-        // One port alone leaves the other dimensions' links idle.
+        // A single port leaves the links of the other dimensions idle.
         let alone = on_links("dimensions", text, 1);
         assert!(alone.step_load > 1.9 * mean, "{text}: {alone:?}");
     }

@@ -11,7 +11,7 @@ fn request(shape: &Shape, root: u32, ports: Option<u32>) -> Request {
     Request { shape: shape.clone(), map: RankMap::RowMajor, root: Rank(root), ports }
 }
 
-/// Proves an algorithm on a shape for some roots and all numbers of ports.
+/// Proves an algorithm on a shape for three roots and all numbers of ports; returns the number of proofs.
 fn prove(algorithm: &Algorithm, shape: &Shape) -> u32 {
     let mut n_proved = 0;
     let last = shape.n_ranks() - 1;
@@ -29,7 +29,7 @@ fn prove(algorithm: &Algorithm, shape: &Shape) -> u32 {
 
 #[test]
 fn patterns_with_parameters_serve_every_collective() {
-    // A name of one pattern stands for the family's rows, one of several for those of `mixed`.
+    // A name of one pattern stands for the rows of its family, a name of several patterns for the rows of `mixed`.
     let cases = [
         ("9", "knomial:3"),
         ("7", "knomial:3"),
@@ -64,7 +64,7 @@ fn patterns_with_parameters_serve_every_collective() {
             let Ok(algorithm) = registry::find(collective, &name) else { continue };
             match algorithm.serves(&shape) {
                 Ok(()) => n_proved += prove(&algorithm, &shape),
-                // Where groups do not nest.
+                // The groups of this pattern do not nest.
                 Err(error) => {
                     assert!(matches!(error, ScheduleError::NotNested { .. }), "{name}: {error}");
                     assert!(name.ends_with("-l"), "{name}");
@@ -77,8 +77,8 @@ fn patterns_with_parameters_serve_every_collective() {
     println!("{n_proved} schedules proved");
 }
 
-/// Latency forms whose steps are fused: proved, identical bits included, with every limit of messages; no
-/// rank sends or receives more in a step, and no step is lost against the same patterns without fusing.
+/// Latency forms with fused steps: proved, including identical bits, for every limit of messages. No rank sends or
+/// receives more than that in a step, and fusing never adds a step.
 #[test]
 fn fused_steps_on_shapes_of_every_kind() {
     let (mut n_proved, mut n_shorter) = (0, 0);
@@ -128,7 +128,7 @@ fn fused_steps_on_shapes_of_every_kind() {
                     let plan = flow.plan(rank);
                     for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
                         let most = step.sends.len().max(step.recvs.len());
-                        // Folding onto a core in more dimensions than messages allow is the last resort.
+                        // The exception is a fold onto a core in more dimensions than the limit allows.
                         let is_fold = step.sends.len().min(step.recvs.len()) == 0;
                         assert!(most <= messages as usize || is_fold, "{name} on {text}: {most}");
                     }
@@ -140,7 +140,7 @@ fn fused_steps_on_shapes_of_every_kind() {
     assert!(n_shorter > 50, "{n_shorter}");
 }
 
-/// Fusing is a rule for all patterns whose groups nest, not for those of one family.
+/// Fusing applies to all patterns whose groups nest, not only to one family.
 #[test]
 fn steps_of_all_nesting_patterns_are_fused() {
     for (shape, patterns, order, messages, n_steps) in [
@@ -189,7 +189,7 @@ fn names_with_wrong_numbers_say_which_would_be_right() {
     assert!(error.contains("known are mixed, ") && !error.contains("2 or more"), "{error}");
 }
 
-/// An alias makes the plans of the name that it stands for, with every ending.
+/// An alias, with every suffix, gives the same plans as the name that it stands for.
 #[test]
 fn aliases_are_said_to_be_such_and_do_the_same() {
     let shape: Shape = "2x3+4".parse().unwrap();

@@ -63,8 +63,8 @@ fn golden_plans() {
     }
 }
 
-/// Where leaders handle the blocks of others, a plan says in which positions it has room; whoever
-/// reads it knows the same.
+/// If leaders handle the blocks of other ranks, the text of a plan lists the positions with memory, and reading the
+/// text restores them.
 #[test]
 fn texts_tell_where_there_is_room() {
     let mut n_without = 0;
@@ -137,8 +137,8 @@ fn the_number_of_steps_is_logarithmic_on_every_shape() {
     }
 }
 
-/// algorithms.md section 3: on power-of-two shapes every message is one run of positions,
-/// whatever the starting dimension and direction.
+/// algorithms.md section 3: on power-of-two shapes every message is one run of positions, for every starting
+/// dimension and direction.
 #[test]
 fn powers_of_two_send_single_runs() {
     for text in ["8", "16", "32", "4x4", "8x4", "4x4x4", "2x4x8", "16x16x16"] {
@@ -174,7 +174,7 @@ fn the_whole_of_fugaku_plans() {
     }
 }
 
-/// Of a gather the root receives every other rank's block once, of a scatter it sends each once.
+/// In a gather the root receives every other rank's block once; in a scatter it sends each of them once.
 #[test]
 fn what_passes_the_root_is_minimal() {
     for (collective, name, ports) in [
@@ -198,7 +198,7 @@ fn what_passes_the_root_is_minimal() {
     }
 }
 
-/// Memory that cannot be written to may be what the root of a bcast sends.
+/// The root of a bcast may send from read-only memory.
 #[test]
 fn nothing_reaches_the_root_of_a_bcast() {
     for algorithm in registry::algorithms(Collective::Bcast) {
@@ -220,8 +220,8 @@ fn nothing_reaches_the_root_of_a_bcast() {
     }
 }
 
-/// Trees have the fewest steps of each dimension, whose sum is their shape's fewest where all sizes
-/// are powers of the radix; a promise that is not kept is a violation.
+/// Trees have the fewest steps in each dimension. Their sum is the shape's minimum if all sizes are powers of the
+/// radix. A broken promise is a violation.
 #[test]
 fn trees_have_the_fewest_steps() {
     for (collective, name, shape, expected, minimal) in [
@@ -288,7 +288,7 @@ proptest! {
         let expect = algorithm.promises(&shape);
         let request = Request { shape, map, root: Rank(root), ports };
         let equal = algorithm.schedule(&request).unwrap();
-        // Half of them with parts that differ.
+        // Half of the schedules have parts of different sizes.
         let weights = &weights[..equal.n_parts() as usize * usize::from(seed % 2 == 0)];
         let schedule = Schedule { split: Split::new(weights).unwrap_or_default(), ..equal };
         prop_assert_eq!(&schedule.to_string().parse::<Schedule>().unwrap(), &schedule);
@@ -302,7 +302,7 @@ proptest! {
     }
 }
 
-/// A text in which some of the lines are gone or stand twice, and some numbers are others.
+/// A text with some lines removed or repeated, and some numbers changed.
 fn corrupted(text: &str, dice: &[(u8, usize, usize)]) -> String {
     const NUMBERS: [&str; 10] =
         ["0", "1", "2", "7", "70000", "4294967295", "4294967296", "-1", "x", ""];
@@ -331,8 +331,7 @@ fn corrupted(text: &str, dice: &[(u8, usize, usize)]) -> String {
 }
 
 proptest! {
-    /// Whatever a file says, the answer is a schedule or plans that can be judged, or an error with a
-    /// line of the file.
+    /// For any file the result is a schedule or plans that can be checked, or an error with a line of the file.
     #[test]
     fn no_text_does_harm(
         which in any::<prop::sample::Index>(),
@@ -353,7 +352,7 @@ proptest! {
 
         let text = corrupted(&schedule.to_string(), &dice);
         let shape = text.lines().find_map(|line| line.strip_prefix("shape ")?.parse::<Shape>().ok());
-        // To judge a larger one takes long.
+        // To check a larger shape would take long.
         let is_small = shape.is_none_or(|shape| shape.n_ranks() <= 16);
         match is_small.then(|| text.parse::<Schedule>()) {
             None => {}

@@ -1,5 +1,5 @@
-//! The network model: one rank that stands for all takes as long as all of them, and what is played is
-//! what the plan moves.
+//! The network model: simulating one representative rank gives the same time as simulating all ranks, and the
+//! simulated messages are those of the plan.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ fn place(rank: Rank) -> Vertex {
     Vertex(rank.0)
 }
 
-/// Where all ranks do the same.
+/// Schedules in which all ranks do the same.
 #[test]
 fn one_rank_stands_for_all() {
     let (mut n_cases, mut farthest) = (0, 0.0f64);
@@ -98,7 +98,7 @@ fn one_rank_stands_for_all() {
     assert!(n_cases > 300, "{n_cases}");
 }
 
-/// Bytes at the speed of what they cross: a script that does nothing but send.
+/// Time is bytes over the bandwidth of the busiest resource: a script that only sends.
 #[test]
 fn the_busiest_link_is_the_bound() {
     let shape: Shape = "8x8".parse().unwrap();
@@ -122,7 +122,7 @@ fn the_busiest_link_is_the_bound() {
     }
 }
 
-/// What is played is what the check counts: on every link and interface, of every rank.
+/// The simulated traffic equals the traffic that the check counts: on every link and interface, of every rank.
 #[test]
 fn what_is_played_is_what_is_counted() {
     let mut n_cases = 0;
@@ -164,7 +164,7 @@ fn what_is_played_is_what_is_counted() {
     assert!(n_cases > 800, "{n_cases}");
 }
 
-/// `traffic` counts a token of a barrier as a position; a player has no bytes for it.
+/// `traffic` counts a barrier's token as a position; in a simulation the token has no bytes.
 fn bytes_of(collective: Collective, counted: f64) -> f64 {
     if collective == Collective::Barrier { 0.0 } else { counted }
 }
@@ -190,8 +190,8 @@ fn all_ranks_are_counted(
         for &(resource, along) in message.crossed {
             assert_eq!(along, 1.0, "{which}");
             match (resource as usize).checked_sub(n_links) {
-                // Interfaces into nodes come first, then the nodes' memories; of interfaces out of nodes
-                // nothing is counted.
+                // Interfaces into nodes come first, then the nodes' memories; the load of interfaces out of nodes
+                // is not counted.
                 Some(port) if port < n_nodes * n_ports => {
                     assert_eq!(port % n_ports, usize::from(message.port.0), "{which}");
                     into[port / n_ports] += message.share;
@@ -227,8 +227,8 @@ fn all_ranks_are_counted(
     assert_eq!(n_sent.iter().max().copied().unwrap_or(0), counted.max_messages, "{which}");
 }
 
-/// Where one rank stands for all, what it sends is what each sends, and what meets it on the busiest link is
-/// what that link carries.
+/// If one rank represents all, each rank sends as much as this rank, and the messages that share its busiest link
+/// are the load of that link.
 fn one_rank_is_counted(which: &str, routed: &RoutedPlan, counted: &Traffic, per_node: u32) {
     let n_agents = routed.n_agents() as usize;
     let (mut n_sent, mut sent) = (vec![0usize; n_agents], vec![0.0f64; n_agents]);
@@ -236,14 +236,14 @@ fn one_rank_is_counted(which: &str, routed: &RoutedPlan, counted: &Traffic, per_
     for message in routed.messages() {
         n_sent[message.from.index()] += 1;
         sent[message.from.index()] += message.share;
-        // Behind links the interfaces out of and into nodes, or a node's memory.
+        // The last entries are the interfaces out of and into nodes, or a node's memory.
         let n_ends = if per_node > 1 && message.crossed.len() > 1 { 2 } else { 1 };
         let links = &message.crossed[..message.crossed.len() - n_ends];
         for &(link, along) in links {
             *on_link.entry(link).or_insert(0.0) += message.share * f64::from(along);
         }
     }
-    // The one, or the most of a class.
+    // The representative, or the rank of a class that sends most.
     assert_eq!(n_sent.into_iter().max(), Some(counted.max_messages), "{which}");
     let sent = sent.into_iter().fold(0.0, f64::max);
     let most = on_link.values().copied().fold(0.0, f64::max);
@@ -258,7 +258,7 @@ fn one_rank_is_counted(which: &str, routed: &RoutedPlan, counted: &Traffic, per_
     }
 }
 
-/// What the script language says happens: posts, locks, joins, and waits for receivers that are late.
+/// The operations of the script language: posts, locks, joins, and waits for late receivers.
 #[test]
 fn scripts_take_what_they_say() {
     let shape: Shape = "2".parse().unwrap();
@@ -268,8 +268,7 @@ fn scripts_take_what_they_say() {
     let algorithm = registry::find(Collective::Allreduce, "bine-l").unwrap();
     let (_, flow) = scheduled(&algorithm, &shape, Some(2)).unwrap();
     let all = RoutedPlan::of_all(&flow, &network, place).unwrap();
-    // Two ports of each rank: 500 bytes at 50 bytes a ns, both over the only link, then a fold under a
-    // lock.
+    // Each rank has two ports: 500 bytes at 50 bytes per ns, both over the only link, then a fold under a lock.
     let lane = |late: f64| {
         vec![
             Op::Spend { ns: late, category: TimeCategory::Software },
@@ -298,14 +297,14 @@ fn scripts_take_what_they_say() {
         threads: Threads::Each,
     };
     let found = play(&all, &script, &machine.speeds(), 1000.0, true);
-    // 50 to enter; 5 + 100 + 5 until both are ready; 10 to post; 20 to send, as each has half of the link;
-    // 100 on the way; 50 to fold, twice, and 3 to wake up for the second; that all has left is seen by then; 7 for each
-    // of two copies.
+    // 50 to enter; 5 + 100 + 5 until both ranks are ready; 10 to post; 20 to send, as each port has half of the
+    // link; 100 of latency; 50 for each of two folds, and 3 to wake up for the second; the acknowledgement has
+    // arrived by then; 7 for each of two copies.
     assert_eq!(found.ns.round(), 50.0 + 110.0 + 10.0 + 20.0 + 100.0 + 103.0 + 14.0);
     assert_eq!(found.breakdown.of(TimeCategory::Fold), 50.0);
     assert_eq!(found.breakdown.of(TimeCategory::Lock).round(), 53.0 + 7.0);
     assert!(found.spans.iter().all(|span| span.end_ns > span.start_ns));
-    // What a thread does follows without a gap, from the call's beginning to its end.
+    // The activities of a thread follow each other without a gap, from the beginning of the call to its end.
     for (rank, lane) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let own = found.spans.iter().filter(|span| (span.rank, span.lane) == (rank, lane));
         let mut own: Vec<_> =
@@ -317,7 +316,7 @@ fn scripts_take_what_they_say() {
     }
 }
 
-/// Whether every step of every lane looks the same to all lines, or to all ranks.
+/// Whether every step of every lane is the same for all lines, or for all ranks.
 fn is_symmetric(flow: &Expansion) -> bool {
     LaneId::first(flow.lanes().len()).zip(flow.lanes()).all(|(lane, header)| {
         StepId::first(header.n_steps).all(|step| match flow.view(lane, step) {
@@ -329,10 +328,11 @@ fn is_symmetric(flow: &Expansion) -> bool {
     })
 }
 
-/// The fast player and the exact one on every symmetric schedule of the registry, up to 216 ranks. On rings of
-/// links they agree. On other networks classes of ranks are not followed: on Tofu the coordinates of a dimension lie
-/// along two axes, and those of a mesh of boards at different places of a board: messages that are alike in the plan
-/// meet different others. Where the fast player says that it is exact, it is; elsewhere it is this far off at most.
+/// Compares the fast and the exact simulation for every symmetric schedule of the registry, up to 216 ranks. On
+/// rings of links they agree. On other networks the fast one does not follow classes of ranks: coordinates of one
+/// dimension lie along two axes on Tofu, and at different places of a board in a mesh of boards, so equal messages
+/// of a plan meet different messages. If the fast one says that it is exact, it is; otherwise it differs at most by
+/// the given ratio.
 #[test]
 fn symmetric_schedules_take_as_long_on_both_players() {
     for (name, text, most_off) in [
@@ -351,7 +351,7 @@ fn symmetric_schedules_take_as_long_on_both_players() {
         ("tofu-d", "12", 0.5),
         ("tofu-d", "4x4x4", 0.5),
         ("tofu-d", "6x6x3", 0.5),
-        // What is exact is; alltoalls through nodes are not, and up to four times too short.
+        // Predictions marked as exact are; alltoalls through nodes are not, and are up to four times too short.
         ("tofu-d", "4x2x4+4", 1.0),
     ] {
         let shape: Shape = text.parse().unwrap();

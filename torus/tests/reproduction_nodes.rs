@@ -1,5 +1,5 @@
-//! What the generalized-radix and the many-core alltoall papers state about steps, messages and
-//! volumes, read from the plans and written to `docs/reproduction-nodes.md`.
+//! The statements of the generalized-radix and the many-core alltoall papers about steps, messages and volumes,
+//! computed from the plans and written to `docs/reproduction-nodes.md`.
 //!
 //! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test torus reproduction_nodes` rewrites the page.
 
@@ -20,7 +20,7 @@ fn steps(plan: &Plan) -> &[Step] {
     &plan.lanes[0].steps
 }
 
-/// The page's text, row by row.
+/// The text of the page, built row by row.
 struct Page(String);
 
 impl Page {
@@ -29,7 +29,7 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// A statement, and whether it holds.
+    /// Writes a row: a statement, the paper's and hopbine's values, and whether they agree.
     fn row(&mut self, statement: &str, paper: &str, ours: &str, agreement: &str) {
         writeln!(self.0, "| {statement} | {paper} | {ours} | {agreement} |").unwrap();
     }
@@ -39,7 +39,7 @@ impl Page {
     }
 }
 
-/// Messages of a rank to other nodes and on its own, by their blocks: `31 of 112`.
+/// Messages of a rank to other nodes and within its node, by number of blocks: `31 of 112`.
 fn sends(plan: &Plan, per_node: u32) -> [Vec<(usize, u64)>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     for send in steps(plan).iter().flat_map(|step| &step.sends) {
@@ -63,7 +63,7 @@ fn told(list: &[(usize, u64)]) -> String {
     }
 }
 
-/// The paper's largest runs: 32 nodes of 112 ranks.
+/// The largest runs of the paper: 32 nodes of 112 ranks.
 fn many_core(page: &mut Page) {
     let (nodes, q) = (32u64, 112u64);
     let shape: Shape = format!("{nodes}+{q}").parse().unwrap();
@@ -279,7 +279,7 @@ fn radices(page: &mut Page) {
         for rank in Rank::first(p) {
             for send in steps(&expansion.plan(rank)).iter().flat_map(|step| &step.sends) {
                 let ends = [rank.0 / k, send.peer.0 / k];
-                // Group 0's, in both directions.
+                // Blocks between group 0 and other groups, in both directions.
                 if ends[0] != ends[1] && ends.contains(&0) {
                     blocks += n_positions(&send.runs);
                 }

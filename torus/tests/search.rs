@@ -1,4 +1,4 @@
-//! The search finds what trying everything finds, and what it says of how good that is holds.
+//! The search finds the same optimum as an exhaustive search, and its statements about quality hold.
 
 use hopbine_torus::bounds::Bounds;
 use hopbine_torus::collectives::Sums;
@@ -13,7 +13,7 @@ use hopbine_torus::{Algorithm, Collective, Rank, Request};
 
 use crate::common::{NODE_SHAPES, SHAPES};
 
-/// Everything is tried on shapes of so many ranks, and some of six.
+/// The exhaustive search covers shapes of up to this many ranks, and some of six.
 const MOST_RANKS: u32 = 4;
 
 fn request(collective: Collective, text: &str, bytes: f64) -> SearchRequest {
@@ -23,7 +23,7 @@ fn request(collective: Collective, text: &str, bytes: f64) -> SearchRequest {
     SearchRequest { collective, shape, map, root: Rank(0), ports, bytes, segments }
 }
 
-/// All cells of some shapes that the machines have networks for.
+/// Visits all cells of the shapes for which the machines have networks.
 fn for_each_cell(
     collective: Collective,
     shapes: &[&str],
@@ -46,7 +46,7 @@ fn for_each_cell(
     }
 }
 
-/// What the fast player says, of messages up to 1 MiB.
+/// Time that the fast simulation predicts, ns, with messages of up to 1 MiB.
 fn played(schedule: &Schedule, bytes: f64, (network, machine): (&Network, &Machine)) -> f64 {
     let flow = schedule.expand().unwrap();
     let routed =
@@ -55,7 +55,7 @@ fn played(schedule: &Schedule, bytes: f64, (network, machine): (&Network, &Machi
     profile.play(schedule, &flow, &routed, machine, bytes, false).unwrap().ns
 }
 
-/// The best of the whole space is what is found, and no schedule is below its bound.
+/// The search finds the best candidate of the whole space, and no candidate is faster than its bound.
 fn equals_trying_everything(collective: Collective) {
     let small = SHAPES.iter().chain(&NODE_SHAPES).chain(&["2+2", "4m"]).copied();
     let small = small.filter(|text| text.parse::<Shape>().unwrap().n_ranks() <= MOST_RANKS);
@@ -67,7 +67,7 @@ fn equals_trying_everything(collective: Collective) {
         for candidate in search.all() {
             let cost = candidate.cost(request, place, best);
             let Candidate { schedule, bound_ns, .. } = &candidate;
-            // One rank that stands for all may be faster than any can be.
+            // The simulation of one representative rank may be faster than any schedule can be.
             let limits = place.1.limits(place.0);
             let any = Bounds::new(collective, schedule.ports, &limits).call(request.bytes).1;
             let ns = played(schedule, request.bytes, place).max(any);
@@ -79,7 +79,8 @@ fn equals_trying_everything(collective: Collective) {
             assert!(cost.ns >= ns, "{which}: {cost:?} and {ns}\n{schedule}");
             n_below += u32::from(*bound_ns > 0.5 * cost.ns);
         }
-        // Of prefixes only those rank after rank have bounds of their own; some machines' memories cost nothing.
+        // For prefix collectives only rank-after-rank schedules have their own bounds; some machines' memories cost
+        // nothing.
         let has_bounds =
             collective.sums() == Sums::Everyone && !request.shape.active_dims().is_empty();
         assert!(n_below > 0 || !has_bounds, "{which}: bounds say nothing");
@@ -98,7 +99,7 @@ fn equals_trying_everything(collective: Collective) {
 
 crate::for_every_collective!(equals_trying_everything);
 
-/// What is found within a few hundred predictions is as good as every row of the registry.
+/// What the search finds within a few hundred predictions is at least as good as every row of the registry.
 #[test]
 fn it_beats_or_equals_the_registry() {
     for collective in Collective::ALL {
@@ -127,7 +128,7 @@ fn it_beats_or_equals_the_registry() {
 
 const MOST_NAMED: usize = 400;
 
-/// Whatever a search may find has a name, by which tables and calls name it.
+/// Every schedule that a search may find has a name, which tables and calls can use.
 #[test]
 fn every_schedule_of_the_space_has_a_name() {
     let machine = Machine::built_in("ideal-torus").unwrap();
@@ -138,7 +139,7 @@ fn every_schedule_of_the_space_has_a_name() {
             let network = Network::new(machine.network, &request.shape, 0).unwrap();
             let search = Search::new(&request, &network, &machine).unwrap();
             let all: Vec<Candidate> = search.all().collect();
-            // Of many, some.
+            // Tests only some of many candidates.
             let each = all.len() / MOST_NAMED + 1;
             for Candidate { schedule, .. } in all.into_iter().step_by(each) {
                 let name = registry::name_of(&schedule).unwrap_or_else(|| panic!("{schedule}"));
@@ -152,7 +153,7 @@ fn every_schedule_of_the_space_has_a_name() {
                 n_ordered += u32::from(algorithm.name.contains('@'));
             }
         }
-        // Prefixes and alltoalls of one dimension have rows for all.
+        // For prefixes, and for alltoalls of one dimension, the registry has rows for all schedules.
         assert!(n > 0, "{collective}");
         assert!(
             n_ordered > 0 || collective.sums() != Sums::Everyone,
@@ -161,7 +162,7 @@ fn every_schedule_of_the_space_has_a_name() {
     }
 }
 
-/// What has no name serves, too, and other recipes go by other names.
+/// A schedule without a name is an algorithm, too; different recipes have different names.
 #[test]
 fn a_schedule_without_a_name_is_an_algorithm() {
     let text = |order: &str| {
@@ -183,7 +184,7 @@ fn a_schedule_without_a_name_is_an_algorithm() {
     assert!(near.starts_with("schedule:") && far.starts_with("schedule:") && near != far);
 }
 
-/// A search that counts what it does finds the same again, and nothing worse than the registry.
+/// A search limited by a count is repeatable, and finds nothing worse than the registry.
 #[test]
 fn a_search_that_counts_is_the_same_again() {
     let machine = Machine::built_in("tofu-d").unwrap();
@@ -192,7 +193,7 @@ fn a_search_that_counts_is_the_same_again() {
     let place = (&network, &machine);
     let found = |more| best_of(&request, place, more).unwrap().unwrap();
     let (rows, more) = (found(0), found(40));
-    // A split that gains less than 1 % is not taken.
+    // The search ignores a split that gains less than 1 %.
     assert!(more.0.cost.ns <= 1.01 * rows.0.cost.ns && more.1.predicted > rows.1.predicted);
     let again = found(40);
     assert_eq!((again.0.schedule, again.0.cost, again.1), (more.0.schedule, more.0.cost, more.1));
@@ -206,7 +207,7 @@ fn a_search_that_counts_is_the_same_again() {
     }
 }
 
-/// A search that is stopped says so, and what is left is not above its bound.
+/// A stopped search says that it was stopped, and its bound is valid for the rest of the space.
 #[test]
 fn a_search_that_is_stopped_is_not_exhaustive() {
     let machine = Machine::built_in("tofu-d").unwrap();
@@ -242,8 +243,8 @@ fn questions_without_answers_are_refused() {
     assert!(error.to_string().contains("ranks 0 to 15"), "{error}");
 }
 
-/// Lanes that end apart get other parts, which are predicted like any schedule and count where they gain; on equal
-/// dimensions there is nothing to gain.
+/// If lanes would end at different times, they get parts of different sizes. Such schedules are predicted like
+/// others and chosen if they gain; with equal dimensions there is no gain.
 #[test]
 fn lanes_of_unequal_dimensions_get_parts_that_differ() {
     let machine = Machine::built_in("ideal-torus").unwrap();

@@ -1,4 +1,4 @@
-//! Data that are split over lanes in parts that differ.
+//! Data that are split over lanes in parts of different sizes.
 
 use hopbine_torus::geometry::{RankMap, Vertex};
 use hopbine_torus::plan::{
@@ -20,7 +20,7 @@ fn a_split_is_a_line_and_an_end_of_a_name() {
     assert_eq!(split.to_string(), format!("{equal}split 2,1,1,3\n"));
     assert_eq!(split.to_string().parse(), Ok(split.clone()));
     assert_eq!(registry::name_of(&split).as_deref(), Some("mixed-split:2,1,1,3"));
-    // A schedule that no name stands for.
+    // A schedule without a name.
     let latency = "bine/direct@sequential-l-split:2,1,1,3";
     let latency = schedule(Collective::Allreduce, latency, "4x3").unwrap();
     let text = latency.to_string().replace("far-first", "near-first");
@@ -41,7 +41,7 @@ fn a_split_has_a_weight_for_each_part() {
     for (collective, name, shape, expected) in [
         (Collective::Gather, "linear-split:1,2", "4x3", "has 1;"),
         (Collective::Alltoall, "pairwise-split:1,2", "4x3", "has 1;"),
-        // Each way along a dimension of size 2 is the same.
+        // In a dimension of size 2 both directions are the same.
         (Collective::Bcast, "trees-split:1,2,3,4", "4x2", "has 3;"),
     ] {
         let said = refused(collective, name, shape);
@@ -64,7 +64,7 @@ fn a_split_has_a_weight_for_each_part() {
     }
 }
 
-/// Whole blocks go to lanes by weight.
+/// Whole blocks are distributed to lanes by weight.
 #[test]
 fn blocks_are_dealt_by_weight() {
     for name in ["bucket-dealt-split:3,1,1,2", "mixed-dealt-split:5,1,2,1"] {
@@ -86,7 +86,7 @@ fn blocks_are_dealt_by_weight() {
     }
 }
 
-/// A link carries what its lanes' weights say.
+/// The load of a link follows from the weights of its lanes.
 #[test]
 fn traffic_goes_by_weight() {
     let schedule = schedule(Collective::Allgather, "bucket-split:3,1", "8").unwrap();

@@ -1,4 +1,4 @@
-//! Trees that pass pieces on: the fast player against all ranks one by one.
+//! Trees that forward pieces: the fast simulation compared with the simulation of all ranks.
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule};
@@ -9,7 +9,7 @@ use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, regist
 const SEGMENT: u64 = 1 << 18;
 const PROFILE: Profile = Profile::Hopbine { segment_bytes: SEGMENT, call: CallForm::Repeated };
 
-/// A schedule whose lanes are trees, as both players have it.
+/// A schedule whose lanes are trees, prepared for both simulations.
 struct Tree {
     schedule: Schedule,
     flow: Expansion,
@@ -46,9 +46,9 @@ impl Tree {
     }
 }
 
-/// Edge-disjoint trees and cycles, and trees on one port in which what ranks send does not meet: both players agree.
-/// Others are nearer than a bound; there, messages of several ports and steps share links, and the fast player counts
-/// how many they are, not when.
+/// Both simulations agree for edge-disjoint trees and cycles, and for trees on one port whose messages do not meet.
+/// Other trees agree within bounds: there, messages of several ports and steps share links, and the fast simulation
+/// counts these messages without their times.
 #[test]
 fn trees_take_as_long_on_both_players() {
     let mut n_cases = [0, 0];
@@ -119,7 +119,7 @@ fn trees_take_as_long_on_both_players() {
     assert!(n_cases[0] > 500 && n_cases[1] >= 180, "{n_cases:?}");
 }
 
-/// The same where trees have parts that differ.
+/// Compares both simulations for trees with parts of different sizes.
 #[test]
 fn trees_with_parts_that_differ_take_as_long_on_both_players() {
     let machine = Machine::built_in("ideal-torus").unwrap();

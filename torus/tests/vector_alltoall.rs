@@ -1,6 +1,5 @@
-//! All-to-alls with blocks of any size, ParLogNa and ParLinNa: rounds, messages, volumes and
-//! buffers as the paper has them (Fan et al. 2025, "Parameterized Algorithms for Non-uniform
-//! All-to-all"), and their proof.
+//! Alltoalls with blocks of any size, ParLogNa and ParLinNa: rounds, messages, volumes and buffers as in the paper
+//! (Fan et al. 2025, "Parameterized Algorithms for Non-uniform All-to-all"), and their proof.
 
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Expect, Flow, Plan, check, max_ports, n_positions};
@@ -14,7 +13,7 @@ fn plan(shape: &str, name: &str, rank: u32) -> Plan {
     algorithm.schedule(&request).unwrap().expand().unwrap().plan(Rank(rank))
 }
 
-/// Messages and blocks that a rank sends, by whether they leave its node of `per_node` ranks.
+/// Messages and blocks that a rank sends within its node of `per_node` ranks, and to other nodes.
 fn sent(plan: &Plan, per_node: u32) -> [(u64, u64); 2] {
     let mut sums = [(0, 0); 2];
     for send in plan.lanes.iter().flat_map(|lane| &lane.steps).flat_map(|step| &step.sends) {
@@ -26,8 +25,8 @@ fn sent(plan: &Plan, per_node: u32) -> [(u64, u64); 2] {
     sums
 }
 
-/// Rounds of an alltoall of p blocks by digits to the base r, and blocks sent in them: a round
-/// for each value z of each digit x with z r^x < p (section 3.1).
+/// Rounds of an alltoall of p blocks by digits to the base r, and blocks sent in them: there is a round for each
+/// value z of each digit x with z r^x < p (section 3.1).
 fn by_digits(p: u64, r: u64) -> (u64, u64) {
     let powers = || std::iter::successors(Some(1), move |power| Some(power * r));
     let powers: Vec<u64> = powers().take_while(|&power| power < p).collect();
@@ -60,7 +59,7 @@ fn parlogna_has_the_papers_rounds_and_volumes() {
 
 #[test]
 fn parlinna_has_the_papers_rounds_and_volumes() {
-    // Nodes and ranks on each.
+    // Shape, nodes, ranks per node.
     for (shape, n, q) in [("4+3", 4, 3), ("3+8", 3, 8), ("2x3+5", 6, 5), ("7+1", 7, 1)] {
         for r in [2, 3, 8] {
             for (name, messages) in [("parlinna", n - 1), ("parlinna-staggered", q * (n - 1))] {
@@ -70,7 +69,7 @@ fn parlinna_has_the_papers_rounds_and_volumes() {
                     let (rounds, blocks) = by_digits(q, r);
                     let [inside, between] = sent(&plan, q as u32);
                     let what = format!("{name} on {shape}");
-                    // Every block inside its node goes together with those for the other nodes.
+                    // Every block within its node is sent together with the blocks for the other nodes.
                     assert_eq!(inside, (rounds, blocks * n), "{what}");
                     assert_eq!(between, (messages, q * (n - 1)), "{what}");
                     let widest = plan.lanes[0].steps.iter().map(|step| step.sends.len()).max();
@@ -83,8 +82,8 @@ fn parlinna_has_the_papers_rounds_and_volumes() {
     }
 }
 
-/// Sizes travel in no more messages than there are ranks to tell: between nodes one for each, and
-/// every position receives as often as it will receive data.
+/// Sizes are sent in no more messages than there are ranks to inform: one for each between nodes. Every position
+/// receives sizes as often as it will receive data.
 #[test]
 fn sizes_travel_in_few_messages() {
     for (name, n, q) in [

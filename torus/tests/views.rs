@@ -1,4 +1,4 @@
-//! What the network model reads of a plan is what the plan does: every algorithm on every shape.
+//! The network model's view of a plan equals the plan: every algorithm on every shape.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use hopbine_torus::{Collective, LaneId, Rank, Request, StepId, registry};
 
 use crate::common::{NODE_SHAPES, SHAPES};
 
-/// By sender and receiver, the positions of a step's message.
+/// Positions of a step's message, by sender and receiver.
 type Messages = HashMap<(Rank, Rank), u64>;
 
-/// The messages of a step, one by one.
+/// The messages of a step.
 fn messages(flow: &dyn Flow, lane: LaneId, step: StepId) -> Messages {
     let mut messages = Messages::new();
     flow.volumes(lane, step, &mut |from, to, positions| {
@@ -20,7 +20,8 @@ fn messages(flow: &dyn Flow, lane: LaneId, step: StepId) -> Messages {
     messages
 }
 
-/// Those that the step's symmetry says, if it says any, and whether it holds for all lines.
+/// The messages according to the step's view, if it has a symmetric view, and whether they are the same for all
+/// lines.
 fn of_lines(
     flow: &dyn Flow,
     shape: &Shape,
@@ -105,7 +106,7 @@ fn check_views(collective: Collective) {
                                 assert_eq!(found, expected, "{}", which());
                                 n_lines += 1;
                             }
-                            // Nothing more than on the lines on which most is sent, and that somewhere.
+                            // The view is an upper bound for all lines, and some line attains it.
                             Some((found, false)) => {
                                 let is_bound = |(ends, positions): (&(Rank, Rank), &u64)| {
                                     found.get(ends).is_some_and(|most| positions <= most)
@@ -115,7 +116,7 @@ fn check_views(collective: Collective) {
                                 assert_eq!(most(&found), most(&expected), "{}", which());
                                 n_bounded += 1;
                             }
-                            // Steps of one key have the same messages.
+                            // Steps with the same key have the same messages.
                             None => {
                                 if let StepView::Messages(Some(key)) = flow.view(lane, step) {
                                     let first = of_keys.entry(key).or_insert(expected.clone());
@@ -152,8 +153,8 @@ fn check_views(collective: Collective) {
 
 crate::for_every_collective!(check_views);
 
-/// A rank sends nothing that it has not: what a step's messages carry and was not there from the start
-/// has arrived by the step that it depends on.
+/// A rank sends no data that it does not have: data in a step's messages that were not there at the start have
+/// arrived by the step on which it depends.
 #[test]
 fn steps_depend_on_what_they_pass_on() {
     let mut n_passed_on = 0;
@@ -166,7 +167,7 @@ fn steps_depend_on_what_they_pass_on() {
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let flow = schedule.expand().unwrap();
                 for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
-                    // By rank and position, the step in which it arrived last.
+                    // The step in which data last arrived, by rank and position.
                     let mut arrived: HashMap<(Rank, u32), StepId> = HashMap::new();
                     for step in StepId::first(header.n_steps) {
                         let mut now = Vec::new();

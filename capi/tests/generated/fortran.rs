@@ -1,17 +1,17 @@
-//! The modules `hopbine_c_calls`, `hopbine_calls` and `hopbine_vector`.
+//! Generates the modules `hopbine_c_calls`, `hopbine_calls` and `hopbine_vector`.
 
 use std::fmt::Write;
 
 use crate::rows::{Row, rows};
 use crate::text::statement;
 
-/// Of lines; Fortran has 132 characters.
+/// Columns of a generated line; Fortran allows 132 characters.
 const WIDTH: usize = 118;
 
 const GENERATED: &str = "! Generated from src/comm/forms/table.rs: `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`\n\
     ! writes it.\n";
 
-/// Declares those of the arguments that `which` chooses.
+/// Declares the arguments that `which` selects.
 fn declare(
     text: &mut String,
     arguments: &[&'static str],
@@ -51,13 +51,13 @@ fn list(arguments: &[&'static str]) -> String {
     arguments.join(", ")
 }
 
-/// The arguments of a C function, as its interface names them.
+/// The arguments of a C function, by the names in its interface.
 fn arguments_in_c(row: &Row, form: usize) -> Vec<&'static str> {
     let named = |argument| if argument == "buffer" { "recvbuf" } else { argument };
     row.arguments_of(form).into_iter().map(named).collect()
 }
 
-/// The interface of all C functions with the arguments of this one, which names it.
+/// The interface of all C functions with this function's arguments; it has the name of this function.
 fn interface(row: &Row, form: usize) -> String {
     let arguments = arguments_in_c(row, form);
     let head = format!(
@@ -75,7 +75,7 @@ fn interface(row: &Row, form: usize) -> String {
     text + "    end function\n"
 }
 
-/// The interfaces of all C functions: one for all that have the same arguments.
+/// The interfaces of all C functions: one interface for all functions with the same arguments.
 pub fn interfaces() -> String {
     let rows = rows();
     let all: Vec<(&Row, usize)> =
@@ -112,7 +112,7 @@ fn procedure(row: &Row, form: usize) -> String {
     let name = row.functions[form];
     let arguments = row.arguments_of(form);
     let has_buffers = arguments.iter().any(|argument| is_buffer(argument));
-    // Has the compiler hand a section over as it is.
+    // With `bind(C)` the compiler passes an array section itself, not a copy.
     let bound = if form > 0 && has_buffers { " bind(C,~name=\"\")" } else { "" };
     let mut text =
         statement(WIDTH, 2, &format!("subroutine {name}({}, ierror){bound}", list(&arguments)));
@@ -141,7 +141,7 @@ fn procedure(row: &Row, form: usize) -> String {
     text + "  end subroutine\n"
 }
 
-/// The module with the procedures for blocks of one size, or with the vector forms.
+/// The module with the procedures for blocks of one size, or with the procedures for blocks of different sizes.
 pub fn procedures(of_vectors: bool) -> String {
     let (module, what) = match of_vectors {
         true => (

@@ -1,12 +1,12 @@
-//! `include/hopbine.h`: what cbindgen makes of the source, and of declarations of the collectives, which
-//! the source has by a macro.
+//! Generates `include/hopbine.h`: cbindgen's output for the source and for declarations of the collectives, which
+//! the source defines by a macro.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::rows::{Row, rows};
 
-/// The Rust declaration of one of a collective's functions.
+/// The Rust declaration of one function of a collective.
 fn declaration(row: &Row, form: usize) -> String {
     let [blocking, ..] = row.functions;
     let doc = match (form, row.is_vector) {
@@ -44,12 +44,13 @@ fn declaration(row: &Row, form: usize) -> String {
     text + ") -> c_int {}\n"
 }
 
-/// Without the sections `# Safety`, which stand last: they tell Rust programs what C assumes of every pointer.
+/// Removes the sections `# Safety`, which are the last ones of their comments: C programs know these rules for
+/// pointers.
 fn without_safety(text: &str) -> String {
     let (mut kept, mut is_within) = (Vec::new(), false);
     for line in text.lines() {
         if line == "// # Safety" {
-            // With the empty line before it.
+            // Also removes the empty line before it.
             kept.pop();
             is_within = true;
         }
@@ -73,6 +74,6 @@ pub fn text() -> String {
     let mut text = Vec::new();
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("text");
-    // A constant that an operator before it would change.
+    // Parentheses, since an operator before the constant would change its value.
     without_safety(&text).replace(" -1\n", " (-1)\n")
 }

@@ -1,5 +1,5 @@
-//! The files that are made from the table of the collectives' signatures, and checked in, are current:
-//! the headers, what describes MPI's calls to the C files of `capi/mpi`, and the Fortran procedures.
+//! Checks that the generated files in the repository match the table of the collectives' signatures: the headers,
+//! the descriptions of MPI's calls for the C files of `capi/mpi`, and the Fortran procedures.
 
 mod fortran;
 mod header;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Compares a file with what it should be; `HOPBINE_TEST_BLESS=1` writes it first.
+/// Compares a file with the text that it should have; with `HOPBINE_TEST_BLESS=1`, writes the file first.
 fn assert_is_current(path: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     if std::env::var_os("HOPBINE_TEST_BLESS").is_some() {
@@ -33,7 +33,8 @@ fn the_c_header_is_current() {
     assert_is_current("include/hopbine.h", &header::text());
 }
 
-/// Debian's list of symbols keeps those of earlier versions: the package is not built if one is missing.
+/// Debian's list of symbols keeps the symbols of earlier versions: Debian does not build the package if one is
+/// missing.
 #[test]
 fn the_packages_symbols_are_the_headers_functions() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -98,7 +99,7 @@ fn old_names_compile_and_warn() {
     assert!(output.status.success() && said.contains("deprecated"), "{said}");
 }
 
-/// The constants of a text, which says them as `begin NAME middle NUMBER`.
+/// The constants in a text that has them in the form `begin NAME middle NUMBER`.
 fn constants(text: &str, begin: &str, middle: &str) -> BTreeMap<String, i64> {
     let mut found = BTreeMap::new();
     for (start, _) in text.match_indices("HOPBINE_") {

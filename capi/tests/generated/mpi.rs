@@ -1,5 +1,5 @@
-//! MPI's calls for the collectives: `include/hopbine_mpi.h`, and what the C files of `capi/mpi` know of
-//! them.
+//! Generates MPI's calls for the collectives: `include/hopbine_mpi.h`, and the descriptions that the C files of
+//! `capi/mpi` include.
 
 use std::fmt::Write;
 
@@ -8,14 +8,14 @@ use crate::text::cut;
 
 /// One of MPI's collectives.
 pub struct Call {
-    /// "allreduce".
+    /// For example "allreduce".
     pub name: String,
-    /// The parameters by their names in the C files, up to the communicator. Those of what is received are `m`, `to`
-    /// and `to_`, where those of what is sent are `n`, `type` and without a prefix.
+    /// The parameters by their names in the C files, up to the communicator. Receive parameters are `m`, `to` and
+    /// names with the prefix `to_`; send parameters are `n`, `type` and names without a prefix.
     pub parameters: Vec<&'static str>,
-    /// Each side has a type of its own.
+    /// Whether the call has a datatype for the send side and one for the receive side.
     pub is_movement: bool,
-    /// Whether what is sent, and what is received, has lists.
+    /// Whether the send side, and whether the receive side, has lists of counts and displacements.
     pub lists: [bool; 2],
 }
 
@@ -57,13 +57,13 @@ impl Call {
         self.parameters.contains(&parameter)
     }
 
-    /// "Allreduce".
+    /// For example "Allreduce".
     pub fn title(&self) -> String {
         let (first, rest) = self.name.split_at(1);
         first.to_uppercase() + rest
     }
 
-    /// The name of a form: "Iallreduce", "Allreduce_init".
+    /// The name of a form, for example "Iallreduce" or "Allreduce_init".
     pub fn title_of(&self, form: usize) -> String {
         match form {
             0 => self.title(),
@@ -96,7 +96,7 @@ impl Call {
         }
     }
 
-    /// The declarations of the parameters by such names, with counts and displacements of these types.
+    /// The declarations of the parameters, with the names from `name` and these types for counts and displacements.
     fn declarations(
         &self,
         count: &str,
@@ -148,7 +148,7 @@ impl Call {
         format!("({send}, {sent}, {recv}, {received}, {lists}, {op}, {root})")
     }
 
-    /// The row of `DOORS`.
+    /// The call's row of `DOORS`.
     fn door(&self) -> String {
         let mut lines =
             vec![format!("X({}, {}, {},", self.title(), self.name, self.name.to_uppercase())];
@@ -161,8 +161,8 @@ impl Call {
     }
 }
 
-/// MPI's collectives in the order of `enum collective`: from the barrier on those with lists, then the
-/// reductions of this kind, then what hopbine does not serve.
+/// MPI's collectives in the order of `enum collective`: first the collectives from the barrier to those with lists,
+/// then the reductions of this kind, then the calls that hopbine does not serve.
 pub fn calls() -> Vec<Call> {
     const ORDER: [&str; 16] = [
         "allreduce",
@@ -184,7 +184,7 @@ pub fn calls() -> Vec<Call> {
     ];
     let mut calls: Vec<Call> = rows().iter().map(Call::of).collect();
     calls.sort_by_key(|call| ORDER.iter().position(|name| *name == call.name).expect("is listed"));
-    // Only MPI has this one.
+    // MPI has `alltoallw`, hopbine's table does not.
     let mut each_of_its_type =
         rows().iter().map(Call::of).find(|call| call.name == "alltoallv").expect("a row");
     each_of_its_type.name = "alltoallw".to_owned();
@@ -199,7 +199,7 @@ pub fn calls() -> Vec<Call> {
     calls
 }
 
-/// What the table says to the files of `capi/mpi`.
+/// The text of `capi/mpi/signatures.h`, from the table.
 pub fn signatures() -> String {
     let calls = calls();
     let mut text = String::from(

@@ -1,16 +1,16 @@
-//! MPI's calls in Fortran: the procedures of the modules behind `hopbine_mpi`, for any form, kind of handles
-//! and kind of counts (`fortran/mpi`).
+//! Generates MPI's calls in Fortran: the procedures of the modules behind `hopbine_mpi`, for any form, kind of
+//! handles and kind of counts (`fortran/mpi`).
 
 use crate::mpi::{Call, calls};
 use crate::text::statement;
 
-/// Of lines, which the macros make longer; Fortran has 132 characters.
+/// Columns of a generated line, before macros make it longer; Fortran allows 132 characters.
 const WIDTH: usize = 100;
 
 const GENERATED: &str = "! Generated from src/comm/forms/table.rs: `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`\n\
     ! writes it.\n";
 
-/// Declares those of the parameters that are listed.
+/// Declares the listed parameters.
 fn declare(call: &Call, attributes: &str, which: &[&str], suffix: &str) -> String {
     let names: Vec<String> = (call.parameters.iter().filter(|parameter| which.contains(parameter)))
         .map(|parameter| format!("{}{suffix}", call.mpis_name(parameter)))
@@ -60,7 +60,7 @@ fn procedure(call: &Call) -> String {
     text + &statement(WIDTH, 4, &call) + "  end subroutine\n"
 }
 
-/// The procedures of one form, named as MPI's blocking calls.
+/// The procedures of one form, with the names of MPI's blocking calls.
 pub fn procedures() -> String {
     let mut calls = calls();
     calls.sort_by_key(|call| call.name == "barrier");
@@ -70,7 +70,7 @@ pub fn procedures() -> String {
     for call in &calls {
         let text_of_call = procedure(call);
         text += &match call.name == "barrier" {
-            // It has no counts, and so one kind of them only.
+            // The barrier has no counts, so one kind of counts suffices.
             true => format!("\n#ifndef HB_LARGE\n{text_of_call}#endif\n"),
             false => format!("\n{text_of_call}"),
         };
@@ -81,7 +81,8 @@ pub fn procedures() -> String {
 /// The module of one form.
 pub fn module(form: usize) -> String {
     let what = ["blocking", "non-blocking", "persistent"][form];
-    // bind(C) has the compiler hand a section over as it is, and not a copy that is gone when the call returns.
+    // With `bind(C)` the compiler passes an array section itself, not a copy, which would be freed when the call
+    // returns.
     let values = match form {
         0 => ["make", "at", "contiguous, target", "target", "", "", "", "", ""],
         _ => [

@@ -1,16 +1,16 @@
-//! The table as data.
+//! The table of the collectives' signatures as data.
 
-/// One row: a collective with blocks of one size, or each of its own.
+/// One row: a collective, either with blocks of one size or with blocks of different sizes.
 pub struct Row {
     pub collective: &'static str,
     pub is_vector: bool,
-    /// Lines for C.
+    /// Lines of documentation for the C header.
     pub doc: Vec<&'static str>,
     /// The blocking, the non-blocking and the persistent function.
     pub functions: [&'static str; 3],
     /// The functions' arguments before the communicator.
     pub arguments: Vec<&'static str>,
-    /// A line for Fortran.
+    /// One line of documentation for Fortran.
     pub comment: &'static str,
 }
 
@@ -19,7 +19,7 @@ impl Row {
         self.arguments.contains(&argument)
     }
 
-    /// All arguments of one of the functions.
+    /// All arguments of one function.
     pub fn arguments_of(&self, form: usize) -> Vec<&'static str> {
         let mut all = self.arguments.clone();
         all.push("comm");
@@ -40,7 +40,7 @@ macro_rules! rows {
         }
         fortran { #[doc = $comment:literal] }
     )*) => {
-        /// The table.
+        /// The rows of the table.
         pub fn rows() -> Vec<Row> {
             vec![$(Row {
                 collective: stringify!($collective),

@@ -1,6 +1,6 @@
-//! Laying out text in lines. `~` stands for a space that no line ends at.
+//! Breaks text into lines. `~` stands for a space at which no line may end.
 
-/// Cuts a line behind spaces, so that none of its parts has more than `width` characters.
+/// Cuts a line after spaces, so that no part has more than `width` characters.
 pub fn cut(line: &str, width: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in line.split_inclusive(' ') {
@@ -15,7 +15,7 @@ pub fn cut(line: &str, width: usize) -> Vec<String> {
     parts
 }
 
-/// A statement of Fortran, at an indent, over as many lines of `width` characters as it needs.
+/// A Fortran statement at an indent, continued over as many lines of `width` characters as it needs.
 pub fn statement(width: usize, indent: usize, text: &str) -> String {
     let parts = cut(text, width - indent);
     format!("{:indent$}{}\n", "", parts.join(&format!(" &\n{:1$}", "", indent + 2)))

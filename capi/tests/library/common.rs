@@ -1,4 +1,4 @@
-//! Building programs against the header and the library, and running them as ranks.
+//! Compiles programs with the header and the library, and runs them as ranks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use hopbine_testing::processes::wait;
 use hopbine_testing::ranks;
 
-/// The repository.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Where cargo put the library: beside this test program or one level up.
+/// Path of a library that cargo has built: in the directory of this test program or one level up.
 fn built(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("known");
     exe.ancestors()
@@ -22,7 +22,7 @@ fn built(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("there is no {name} near {}", exe.display()))
 }
 
-/// Lays the library out in `dir` under the names that it is installed under.
+/// Links the library into `dir` under its installed names.
 fn lay_out(dir: &Path) {
     let library = built("libhopbine_capi.so");
     for name in ["libhopbine.so", env!("SONAME")] {
@@ -33,8 +33,8 @@ fn lay_out(dir: &Path) {
     }
 }
 
-/// Compiles `sources` in `dir` with one of `gcc`'s kin; warnings are errors, for the sources are
-/// meant to be read. Returns the program.
+/// Compiles `sources` in `dir` with gcc, g++ or gfortran. Warnings are errors, since users read these sources.
+/// Returns the program.
 pub fn compile(dir: &Path, compiler: &str, options: &[&str], sources: &[PathBuf]) -> PathBuf {
     lay_out(dir);
     let program = dir.join("program");
@@ -57,12 +57,12 @@ pub fn compile(dir: &Path, compiler: &str, options: &[&str], sources: &[PathBuf]
     program
 }
 
-/// Runs `program` as so many ranks in shared memory; returns what rank 0 says.
+/// Runs `program` as `size` ranks in shared memory; returns the standard output of rank 0.
 pub fn run(program: &Path, size: usize, arguments: &[&str]) -> String {
     run_with(program, size, arguments, &[]).0
 }
 
-/// As [`run`], with more variables; returns what rank 0 says on standard output and error.
+/// As [`run`], with additional environment variables; returns standard output and standard error of rank 0.
 pub fn run_with(
     program: &Path,
     size: usize,

@@ -1,5 +1,5 @@
-//! C, C++ and Fortran programs on the library, as ranks in shared memory. Needed: gcc and g++;
-//! gfortran, without which the Fortran programs are not tested (in CI that is an error).
+//! C, C++ and Fortran programs linked to the library, as ranks in shared memory. They need gcc and g++. Without
+//! gfortran the Fortran programs are not tested (in CI that is an error).
 
 mod common;
 
@@ -21,7 +21,8 @@ fn every_collective_from_c() {
     }
 }
 
-/// All types and operators on the emulated device, with the bits of a plan; a report tells them from others.
+/// All types and operators on the emulated device, with the same bits as a plan; the report shows which calls used
+/// gates.
 #[test]
 fn reductions_by_barrier_gates_from_c() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -41,7 +42,7 @@ fn reductions_by_barrier_gates_from_c() {
     }
 }
 
-/// The header as it is, with a program that is C and C++.
+/// Compiles a program that is valid C and C++ against the header.
 #[test]
 fn cplusplus_takes_the_header() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -60,7 +61,7 @@ fn the_example_in_c() {
     }
 }
 
-/// What served which calls, and why.
+/// The report of which algorithm served each call, and why.
 #[test]
 fn a_report() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -71,7 +72,7 @@ fn a_report() {
         line.is_some_and(|line| line.contains("<= 8 B") && line.contains("flat buffer")),
         "{report}"
     );
-    // Into a file, behind what is there.
+    // The report is appended to an existing file.
     let file = dir.path().join("report.7");
     std::fs::write(&file, "before\n").expect("a file");
     let name = dir.path().join("report.%j");
@@ -79,7 +80,7 @@ fn a_report() {
     let (_, said) = run_with(&program, 2, &["12"], &variables);
     let report = std::fs::read_to_string(&file).expect("the report");
     assert!(report.starts_with("before\nhopbine report: rank 0 of 2") && said.is_empty(), "{said}");
-    // Where no file can be, nothing is lost.
+    // If the file cannot be created, the report goes to standard error.
     let name = dir.path().join("nowhere/report");
     let variables = [("HOPBINE_REPORT", name.to_str().expect("text"))];
     let (_, said) = run_with(&program, 2, &["12"], &variables);
@@ -109,7 +110,7 @@ fn compile_fortran(dir: &Path, source: &Path) -> PathBuf {
     compile(dir, "gfortran", &["-std=f2018"], &sources)
 }
 
-/// A program in Fortran says so, on one rank and on three.
+/// Asserts the output of a Fortran program, on one rank and on three.
 fn fortran_says(source: &str, args: &[&str], wanted: &str) {
     if !has_fortran() {
         return;

@@ -1,5 +1,6 @@
-//! `libhopbine_preload.so` before programs of stand-ins for MPI libraries: which kind it finds, that calls reach what
-//! serves them with their arguments, and what is said where nothing does. With real MPIs: ci/mpi.sh, ci/mpis.sh.
+//! Tests `libhopbine_preload.so` with programs linked to stand-ins for MPI libraries: which kind of MPI it finds,
+//! that calls with their arguments reach the library that serves them, and what it prints if there is none. Tests
+//! with real MPIs: ci/mpi.sh, ci/mpis.sh.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// A directory with the library, and an MPI in it.
+/// A directory with the preload library and an MPI.
 struct Place {
     directory: TempDir,
     mpi: &'static str,
     function: Option<&'static str>,
 }
 
-/// The library, which is the same everywhere.
+/// The preload library, which is the same for all kinds of MPI.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libhopbine_preload.so");
     let files = ["preload", "mpi", "slots"].map(|name| source(&format!("preload/{name}.c")));
@@ -67,7 +68,7 @@ impl Place {
         self.compile(name, &options, &[&source(&format!("tests/preload/{from}"))]);
     }
 
-    /// Files that cannot be loaded, for all kinds.
+    /// Adds, for every kind, a library that cannot be loaded.
     fn add_broken_kinds(&self) {
         for (kind, ..) in FAMILIES {
             let directory = self.path("hopbine").join(kind);
@@ -76,14 +77,15 @@ impl Place {
         }
     }
 
-    /// What serves its calls.
+    /// Adds the library that serves the calls of `kind`.
     fn add_variant(&self, kind: &str) {
         let directory = self.path("hopbine").join(kind);
         std::fs::create_dir_all(&directory).expect("can be made");
         self.shared(&format!("hopbine/{kind}/libhopbine_mpi.so"), "variant.c", &[]);
     }
 
-    /// Runs a program that is linked to the MPI, or an extension that is: how it ends and what it says.
+    /// Runs a program that is linked to the MPI, or whose extension is linked to it; returns the exit code and the
+    /// output.
     fn run(&self, is_extension: bool, options: &[&str]) -> (Option<i32>, String) {
         let (calls, main) = (source("tests/preload/calls.c"), source("tests/preload/main.c"));
         let to_mpi = [&self.path(self.mpi).display().to_string()[..], "-Wl,-rpath,$ORIGIN"];
@@ -115,7 +117,7 @@ fn each_mpi_gets_what_was_built_for_its_kind() {
     for (kind, file, function, _) in FAMILIES {
         for is_extension in [false, true] {
             let place = Place::new(file, Some(function));
-            // Of other kinds nothing is touched.
+            // The libraries for other kinds are not opened.
             place.add_broken_kinds();
             place.add_variant(kind);
             let served = PASSED.replace("MPI's", "served\nMPI's");

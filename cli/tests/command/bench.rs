@@ -1,4 +1,4 @@
-//! `hopbine bench`, and the pictures of measured times.
+//! Tests of `hopbine bench`, and of its pictures of measured times.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn sides_are_measured_in_turn_and_drawn() {
         picture.display()
     ));
     let rows = value["rows"].as_array().unwrap();
-    // Three sizes and the barrier, by three sides.
+    // Three sizes and the barrier, for each of three sides.
     assert_eq!(rows.len(), 4 * 3, "{value}");
     for row in rows {
         let number = |key: &str| row[key].as_f64().unwrap();
@@ -43,7 +43,7 @@ fn sides_are_measured_in_turn_and_drawn() {
     }
 }
 
-/// An MPI of scripts: what is compiled says how long calls take, and less where something is preloaded.
+/// An MPI made of scripts: its programs print times of calls, shorter ones if a library is preloaded.
 fn mpi(directory: &Path) -> [String; 2] {
     let program = "#!/bin/sh\n[ -n \"$LD_PRELOAD\" ] && us=2 || us=8\n\
                    for bytes in $(echo \"$2\" | tr , ' '); do echo \"$1 $bytes $us\"; done\n";
@@ -64,7 +64,7 @@ fn mpi(directory: &Path) -> [String; 2] {
 fn an_mpi_is_the_reference_without_and_with_hopbine_preloaded() {
     let directory = tempfile::tempdir().unwrap();
     let [mpicc, mpiexec] = mpi(directory.path());
-    // The loader says that it is no library, and goes on.
+    // The loader reports that the file is no library, and continues.
     let library = directory.path().join("libhopbine_preload.so");
     std::fs::write(&library, "").unwrap();
     let picture = directory.path().join("ratio.svg");
@@ -88,7 +88,7 @@ fn an_mpi_is_the_reference_without_and_with_hopbine_preloaded() {
     assert!(words(&picture).iter().any(|word| word == "time of MPI / time"));
 }
 
-/// The script that is installed beside the command knows where the library is.
+/// `hopbine-preload`, a script installed beside the command, prints the path of the library to preload.
 #[test]
 fn the_installed_library_is_preloaded() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn the_installed_library_is_preloaded() {
     assert!(sides() > 0);
 }
 
-/// The C interface of what is installed.
+/// The C interface of an installed hopbine.
 #[test]
 fn the_c_interface_is_a_side() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn the_c_interface_is_a_side() {
     let output = bench("cc");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("no libhopbine.so below"), "{}", text(&output.stderr));
-    // A compiler of a script: what it makes says a time.
+    // A compiler that is a script: its programs print a time.
     std::fs::write(place("lib/architecture/libhopbine.so"), "").unwrap();
     let compiler = "#!/bin/sh\nfor word; do [ \"$last\" = -o ] && into=$word; last=$word; done\n\
                     case \"$*\" in *-DINTERFACE*include*/lib/architecture*-lhopbine*) ;; *) exit 1 ;; esac\n\

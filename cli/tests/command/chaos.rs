@@ -14,9 +14,10 @@ fn seeds_end_well_and_repeat_exactly() {
     }
 }
 
-/// A rank is dead, stopped or late, and the waits that others show are a circle; or those to whom a rank has
-/// told why it gives up have left. Or memory is registered while its unmapping is not announced, or within a range
-/// that was registered once. Or several ranks wait at the gates of a further communicator, and one for a message.
+/// Seeds that once failed. A rank is dead, stopped or late and the waits of the other ranks form a cycle, or the
+/// ranks that a rank has told why it gives up have left; memory is registered while its unmapping has not been
+/// announced, or within a range that was registered before; several ranks wait at the gates of a further
+/// communicator, and one waits for a message.
 #[test]
 fn seeds_that_were_wrong_are_well() {
     for seed in [13793, 21158, 29156, 59556, 80593, 88700, 94796] {

@@ -73,7 +73,7 @@ fn schedules_are_read_from_files() {
     let error = text(&output.stderr);
     assert!(error.contains("schedule.txt: line 2") && error.contains("butterfly"), "{error}");
 
-    // What no memory holds is refused before it is judged.
+    // A shape that fits in no memory is refused before the schedule is checked.
     let schedule = well("plan allreduce --torus 4 --rank 0 --algorithm bine-l --format schedule");
     std::fs::write(&path, schedule.replace("shape 4", "shape 4294967295")).unwrap();
     for command in ["check", "traffic"] {
@@ -102,7 +102,7 @@ fn plans_from_files_are_proved_or_their_faults_named() {
     let args = plans(directory.path(), |_, plan| plan);
     assert!(well(&args).starts_with("allreduce on 2x2: proved"));
 
-    // Rank 2 stores what it should combine.
+    // Rank 2 copies where it should reduce.
     let change = |rank, plan: String| {
         if rank == 2 { plan.replace("step reduce", "step copy") } else { plan }
     };

@@ -1,11 +1,11 @@
-//! `hopbine doctor`, of one rank and of a job.
+//! Tests of `hopbine doctor`, on one rank and in a job.
 
 use hopbine_testing::processes::OutputInTime;
 use serde_json::Value;
 
 use crate::{command, hopbine, json, text};
 
-/// The findings about one thing.
+/// The findings about one topic.
 fn about<'a>(page: &'a Value, what: &str) -> Vec<&'a Value> {
     page["rows"].as_array().unwrap().iter().filter(|row| row["what"] == what).collect()
 }

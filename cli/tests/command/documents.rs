@@ -1,8 +1,8 @@
-//! The documents: every command as it stands there, links, pictures, lengths.
+//! Tests of the documents: every command in them, links, pictures, lengths.
 //!
-//! A block of shell is run with the build that this test is part of, in place of the release build
-//! that it asks for: that would take minutes. Of a `cargo build` it is checked that it would bring
-//! what the block then uses.
+//! A shell block runs with the build that this test is part of, not with the release build that the block asks for,
+//! which would take minutes. For a `cargo build` the test checks that it would build what the block uses
+//! afterwards.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use std::process::Command;
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::OutputInTime;
 
-/// Beginnings of blocks that are not run here, each with the reason.
+/// First lines of blocks that are not run here, with the reason.
 const NOT_RUN: [(&str, &str); 2] = [
     ("./test.sh", "this test is a part of it"),
     ("cargo build --release --features mpi", "ci/mpi.sh does the same, where there is MPI"),
@@ -20,7 +20,7 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// The blocks of shell in a document.
+/// The shell blocks of a document.
 fn blocks(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(document)).unwrap();
     assert!(!text.contains("```bash") && !text.contains("```console"), "{document}: say ```sh");
@@ -28,13 +28,13 @@ fn blocks(document: &str) -> Vec<String> {
     begins.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// Where the build is that this test is part of: `target/debug`, for instance.
+/// Directory of the build that this test is part of, for instance `target/debug`.
 fn build() -> PathBuf {
     let hopbine = Path::new(env!("CARGO_BIN_EXE_hopbine"));
     hopbine.parent().unwrap().to_owned()
 }
 
-/// What cargo is told to do in a block: done already, or checked.
+/// The block without its cargo commands: `cargo run` becomes the built command, `cargo build` is checked.
 fn without_cargo(document: &str, block: &str) -> String {
     let mut rest = String::new();
     for line in block.lines() {
@@ -43,7 +43,8 @@ fn without_cargo(document: &str, block: &str) -> String {
         } else if let Some(args) = line.strip_prefix("cargo build --release ") {
             let args: Vec<&str> = args.split_whitespace().collect();
             let says = |flag| args.contains(&flag);
-            // Without any of these flags cargo builds libraries and programs, with them only those.
+            // Without any of these flags cargo builds libraries and programs; with some of them it builds only
+            // those targets.
             let chosen = ["--bins", "--examples", "--lib"].into_iter().any(says);
             let builds_bins = !chosen || says("--bins");
             let builds_all = says("--workspace");
@@ -67,8 +68,7 @@ fn without_cargo(document: &str, block: &str) -> String {
     rest
 }
 
-/// Runs the blocks of a document one after the other, in a directory with the project's sources
-/// and this build.
+/// Runs the blocks of a document in sequence, in a directory with the project's sources and this build.
 fn run(document: &str, blocks: &[String]) {
     let directory = tempfile::tempdir().unwrap();
     let link = |from: &Path, to: &str| {
@@ -81,7 +81,7 @@ fn run(document: &str, blocks: &[String]) {
     for entry in std::fs::read_dir(build()).unwrap().flatten() {
         link(&entry.path(), &format!("target/release/{}", entry.file_name().to_string_lossy()));
     }
-    // A test's build has its C libraries among the dependencies only.
+    // A test build has its C libraries only in the directory of dependencies.
     let libraries = build().join("deps");
     if !release.join("libtofucom_emu.so").exists() {
         link(&libraries.join("libtofucom_emu.so"), "target/release/libtofucom_emu.so");
@@ -130,7 +130,7 @@ fn the_c_examples_commands_work() {
     run_all("examples/utofu-c/README.md", 2);
 }
 
-/// Commands within a text: `hopbine list --torus 5x7`.
+/// Commands inside a sentence, such as `hopbine list --torus 5x7`.
 #[test]
 fn commands_within_texts_work() {
     let mut commands = vec![];
@@ -138,11 +138,11 @@ fn commands_within_texts_work() {
         ["README.md", "docs/algorithms.md", "docs/guide/command.md", "examples/utofu-c/README.md"]
     {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
-        // Code spans are every second part; blocks have been cut out.
+        // Every second part is a code span; blocks have been removed.
         let outside: String = text.split("```").step_by(2).collect();
         for span in outside.split('`').skip(1).step_by(2) {
             let words: Vec<&str> = span.split_whitespace().collect();
-            // A name alone says what is talked of; `launch` needs a program.
+            // A name alone is only a mention; `launch` needs a program.
             let is_whole = matches!(words[..], ["hopbine", "list" | "info"])
                 || matches!(words[..], ["hopbine", command, _, ..] if command != "launch");
             if is_whole {
@@ -154,7 +154,7 @@ fn commands_within_texts_work() {
     run("text", &commands);
 }
 
-/// All pages that people read, by their paths.
+/// Paths of all pages for readers.
 fn pages() -> Vec<String> {
     let mut pages = vec![];
     for directory in ["", "docs/", "docs/guide/", "examples/utofu-c/"] {
@@ -172,13 +172,13 @@ fn text_of(page: &str) -> String {
     std::fs::read_to_string(root().join(page)).unwrap()
 }
 
-/// What a heading is called in an address: as GitHub and mdBook have it.
+/// The anchor of a heading in GitHub and mdBook.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     heading.to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// The targets of a page's links, without those that lead elsewhere.
+/// The targets of a page's links, without links to other sites.
 fn links(text: &str) -> Vec<String> {
     let outside: String = text.split("```").step_by(2).collect();
     let targets = outside.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
@@ -213,7 +213,7 @@ fn links_lead_somewhere() {
     assert!(found > 50, "{found} links");
 }
 
-/// The book has every page, and nobody has to read one for an hour.
+/// The book lists every page, and no page is too long.
 #[test]
 fn pages_are_listed_and_short() {
     let summary = links(&text_of("docs/SUMMARY.md"));
@@ -222,7 +222,7 @@ fn pages_are_listed_and_short() {
         let text = text_of(&page);
         let lines = text.lines().count();
         assert!(lines <= most, "{page} has {lines} lines");
-        // Without a language mdBook and rustdoc take a block for Rust.
+        // mdBook and rustdoc take a block without a language for Rust.
         let mut fences = text.lines().filter(|line| line.starts_with("```")).step_by(2);
         assert!(fences.all(|line| line != "```"), "{page}: a block of code names no language");
         if let Some(name) = page.strip_prefix("docs/").filter(|name| *name != "SUMMARY.md") {

@@ -1,4 +1,4 @@
-//! `hopbine env`, and the reference page that it writes.
+//! Tests of `hopbine env`, and of the reference page that it writes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use hopbine_meet::variables::ALL;
 use super::generate::page_is_what_is_said_by;
 use super::json;
 
-/// Files of the product below a folder of the repository, without those of tests.
+/// Source files below a folder of the repository, without tests.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -37,7 +37,7 @@ fn readers() -> Vec<PathBuf> {
 
 #[test]
 fn variables_are_read_through_the_table() {
-    // Names of codes and handles, what a compiler is given, what tests ask for.
+    // Names of error codes and handles, variables for compilers, and variables of the tests.
     let is_other = |name: &str| {
         let beginnings = ["ERR_", "SUCCESS", "COMM_NULL", "VERSION", "TEST_"];
         beginnings.iter().any(|beginning| name.starts_with(beginning))
@@ -70,7 +70,7 @@ fn every_row_of_the_table_is_read() {
         words.extend(text.split(|c| !is_of_a_word(c)).map(str::to_owned));
     }
     for variable in ALL {
-        // As the row is called in Rust, or as C asks for it.
+        // The name of the row in Rust, or the variable's name in C.
         let row = variable.name.trim_start_matches("HOPBINE_");
         let is_read = words.contains(row) || words.contains(variable.name);
         assert!(is_read, "nothing reads {}", variable.name);

@@ -1,4 +1,4 @@
-//! What is asked wrongly, and answers cut short.
+//! Tests of wrong arguments, and of output whose reader closes early.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -96,7 +96,7 @@ fn every_command_explains_itself_with_examples() {
     }
 }
 
-/// The commands of the help's examples, without those that need files or programs of the user's.
+/// The commands in the examples of the help texts, without those that need the user's files or programs.
 fn examples() -> Vec<String> {
     let helps = HELPS.map(well);
     let lines = helps.iter().flat_map(|help| help.lines());
@@ -131,7 +131,7 @@ fn a_reader_that_has_read_enough_is_no_error() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    // More is written than a pipe holds: the writer meets the closed end.
+    // The output exceeds a pipe's capacity, so the writer sees the closed pipe.
     BufReader::with_capacity(64, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("# pairwise on 12x12"), "{line}");
     let mut error = String::new();
@@ -157,7 +157,7 @@ fn variables_that_make_no_sense_are_named() {
     }
 }
 
-/// `hopbine ... -o /dev/stdout >> log`, and the log by its own name.
+/// `hopbine ... -o /dev/stdout >> log`, and `-o` with the name of the log.
 #[test]
 fn what_standard_output_is_appended_to_stays() {
     let directory = tempfile::tempdir().unwrap();

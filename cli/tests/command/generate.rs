@@ -1,10 +1,10 @@
-//! What the command writes about itself.
+//! Tests of the texts that the command generates about itself.
 
 use std::path::Path;
 
 use crate::{hopbine, text, well};
 
-/// Asserts that a page of docs is what the command prints; with `HOPBINE_TEST_BLESS` writes it.
+/// Asserts that a page of docs equals the command's output; with `HOPBINE_TEST_BLESS`, writes the page.
 pub fn page_is_what_is_said_by(command: &str, page: &str) {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(page);
     let said = well(command);
@@ -27,7 +27,7 @@ fn each_command_has_a_man_page() {
     let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     assert!(page("hopbine.1").contains("hopbine\\-simulate(1)"));
     assert!(page("hopbine-simulate.1").contains("\\-\\-torus"));
-    // For `bench` alone.
+    // Only `bench` calls this subcommand.
     assert!(!directory.path().join("hopbine-bench-rank.1").exists());
 }
 

@@ -1,4 +1,4 @@
-//! `hopbine launch`: C programs for uTofu under it, and what it does when ranks fail.
+//! Tests of `hopbine launch`: C programs for uTofu under it, and its behaviour when ranks fail.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn well(output: &Output) -> String {
     out
 }
 
-/// Compiles an example against the header alone, linked as `library`.
+/// Compiles an example against the header alone, and links it to `library`.
 fn compile(example: &str, library: &str, directory: &Path) -> PathBuf {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let program = directory.join(example);
@@ -68,7 +68,7 @@ fn c_programs_run_unchanged() {
     }
 }
 
-/// More long messages under way from each to the other than there are lines in a queue.
+/// In each direction more long messages are in flight than a queue has lines.
 #[test]
 fn two_ranks_have_many_long_messages_under_way() {
     let options = ["-n", "2", "--backend", "shm", "env", "HOPBINE_CMA=off"];
@@ -104,7 +104,7 @@ fn ranks_learn_their_place_and_their_lines_stay_whole() {
     assert_eq!(text(&output.stderr).lines().count(), 6);
 }
 
-/// What the user has exported is not overruled, but what the launcher of an outer job has is.
+/// The launcher keeps variables that the user has exported, and overrides those of an outer job's launcher.
 #[test]
 fn the_environments_torus_is_left_to_the_ranks() {
     let launched = |variables: &[(&str, &str)]| {
@@ -116,7 +116,7 @@ fn the_environments_torus_is_left_to_the_ranks() {
     let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
     assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
     assert_eq!(launched(&said), "2x2 1\n".repeat(4));
-    // What is set to nothing says nothing, to the launcher as to the ranks.
+    // A variable that is set to the empty string counts as unset, for the launcher and for the ranks.
     let empty =
         ["TORUS", "RANKS_PER_NODE", "BACKEND", "TIMEOUT"].map(|name| format!("HOPBINE_{name}"));
     let mut info = Command::new(env!("CARGO_BIN_EXE_hopbine"));
@@ -132,7 +132,7 @@ fn what_ranks_write_is_passed_on_as_it_is() {
     assert!(out.status.success() && out.stdout == vec![0; 400_000], "{}", out.stdout.len());
 }
 
-/// Whether a process is there that has not ended.
+/// Whether a process exists and has not ended.
 fn is_running(process: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
@@ -140,7 +140,7 @@ fn is_running(process: &str) -> bool {
 
 #[test]
 fn what_a_failed_job_leaves_behind_is_ended() {
-    // The shell ends when it is asked to, what it has started does not.
+    // The shell ends at SIGTERM; the process that it has started does not.
     let left = "trap '' TERM; echo $$; exec sleep 600";
     let script =
         format!("[ $HOPBINE_RANK = 1 ] && exit 3; sh -c \"{}\" & wait", left.replace('$', "\\$"));
@@ -149,7 +149,7 @@ fn what_a_failed_job_leaves_behind_is_ended() {
     assert!(text(&output.stderr).contains("terminating the last rank\n"));
     let process = text(&output.stdout);
     assert!(!process.trim().is_empty());
-    // It has been killed, which takes a moment.
+    // The process was killed; its end takes a moment.
     let begun = std::time::Instant::now();
     while is_running(process.trim()) {
         assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{process} still runs");
@@ -173,14 +173,14 @@ fn a_signal_that_is_to_be_ignored_is() {
     out.read_line(&mut line).unwrap();
     // SAFETY: no memory is involved; the job is not reaped yet.
     assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGHUP) }, 0);
-    // The launcher gets the signal before it can see that.
+    // The launcher receives the signal before it can see this file.
     std::fs::write(sent, "").unwrap();
     out.read_to_string(&mut line).unwrap();
     assert!(job.wait().unwrap().success());
     assert_eq!(line, "up\ndone\n");
 }
 
-/// What runs a collective of two processes.
+/// Arguments that run a collective on two processes.
 const RUN: [&str; 8] = ["run", "allreduce", "--torus", "2", "--bytes", "8", "--iterations", "2"];
 
 #[test]
@@ -193,7 +193,7 @@ fn the_algorithm_that_the_environment_prefers_is_named() {
     assert!(out.contains("bucket") && !out.contains("mixed"), "{out}");
 }
 
-/// A decision table that the ranks share serves; different ones are refused, by line if they are wrong.
+/// Ranks use one decision table; they refuse different tables, and name the line of an error in a table.
 #[test]
 fn ranks_have_one_decision_table() {
     let directory = tempfile::tempdir().unwrap();
@@ -229,7 +229,7 @@ fn ranks_have_one_decision_table() {
             && odd.contains(&format!("odd-0, line {line}); all ranks need the same table")),
         "{odd}"
     );
-    // Whatever is wrong, who finds it says which rank it is, which file, and which line.
+    // The rank that finds an error names itself, the file and the line.
     let table = "version = 1\nname = \"t\"\nwire = \"network\"\notherwise = \"network\"\n[class.all]\nranks = \"1..\"\n\
                  [[rule]]\ncollective = \"bcast\"\nclass = \"all\"\nrows = [\n\
                  { bytes = \"0..8KiB\", algorithm = \"mixed-tree\", ports = 1, segment = \"whole\" },\n\
@@ -249,7 +249,7 @@ fn ranks_have_one_decision_table() {
             std::fs::write(path, table.replacen(from, to, 1)).unwrap();
         }
         let bad = err("bad");
-        // The launcher may have ended the other by then.
+        // The launcher may have ended the other rank before it printed the error.
         let is_said = |rank: u32| {
             let path = directory.path().join(format!("bad-{rank}"));
             bad.contains(&format!("rank {rank}: decision table {}, line {said}", path.display()))
@@ -288,7 +288,7 @@ fn the_first_failure_decides_and_nothing_is_left() {
     assert!(err.contains("rank 1 was killed by signal 9 (SIGKILL)"), "{err}");
     assert!(err.contains("terminating the other 2 ranks"), "{err}");
 
-    // Others that end by themselves within the grace are not terminated.
+    // Ranks that end within the grace period are not terminated.
     let output = run(
         "if [ $HOPBINE_RANK = 2 ]; then exit 7; fi; sleep 0.3; echo done",
         &u64::MAX.to_string(),
@@ -296,7 +296,7 @@ fn the_first_failure_decides_and_nothing_is_left() {
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(text(&output.stdout), "done\ndone\n");
 
-    // Who does not listen to SIGTERM is killed.
+    // A process that ignores SIGTERM is killed.
     let output = run("trap '' TERM; if [ $HOPBINE_RANK = 0 ]; then exit 3; fi; sleep 600", "0");
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(left_behind(directory.path()), [""; 0]);
@@ -308,14 +308,14 @@ fn the_first_failure_decides_and_nothing_is_left() {
     assert!(text(&output.stderr).contains("/nowhere/program"));
 }
 
-/// A rank that dies before it has joined leaves another that waits for it, which does not outlive the job.
+/// A rank dies before it has joined, and another waits for it: the waiting rank does not outlive the job.
 #[test]
 fn a_job_that_never_met_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let pingpong = compile("pingpong", "tofucom_emu", directory.path());
     let (first, tmp) = (directory.path().join("first"), directory.path().join("tmp"));
     std::fs::create_dir(&tmp).unwrap();
-    // Rank 0 opens the device and waits for rank 1, which ends when it sees that.
+    // Rank 0 opens the device and waits for rank 1, which exits as soon as the device exists.
     let script = format!(
         "if [ $HOPBINE_RANK = 0 ]; then echo $$ >{}; exec {}; fi; \
          while [ ! -s $HOPBINE_RENDEZVOUS.device ]; do sleep 0.05; done; exit 5",
@@ -343,8 +343,8 @@ fn signals_are_passed_on() {
         .args(["launch", "-n", "2", "--grace", "60", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    // SAFETY: `signal` may be called between fork and exec. Tests that run in the background
-    // of a shell inherit that interrupts are ignored, which a shell could not trap.
+    // SAFETY: `signal` may be called between fork and exec. Tests that run in the background of a shell inherit
+    // SIGINT as ignored, and a shell cannot trap an ignored signal.
     unsafe {
         command.pre_exec(|| {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -364,7 +364,7 @@ fn signals_are_passed_on() {
     assert_eq!(child.wait().unwrap().code(), Some(4));
 }
 
-/// A reader that has stopped reading what ranks say does not keep the job from its end.
+/// A reader that stops reading the ranks' output does not keep the job from ending.
 #[test]
 fn a_job_ends_though_nobody_reads() {
     for script in ["yes", "yes >&2"] {
@@ -392,8 +392,8 @@ fn a_job_ends_though_nobody_reads() {
     }
 }
 
-/// Behind a shell, and in a group of its own: what a launcher that is killed leaves behind ends, and
-/// its directory goes.
+/// Processes behind a shell, and one in a process group of its own, end when their launcher is killed, and the
+/// launcher's directory is removed.
 #[test]
 fn nothing_outlives_a_launcher_that_is_killed() {
     use std::io::BufReader;
@@ -413,7 +413,7 @@ fn nothing_outlives_a_launcher_that_is_killed() {
     job.kill().unwrap();
     job.wait().unwrap();
     let begun = std::time::Instant::now();
-    // One that has ended and is not reaped has no descriptors to look at.
+    // A process that has ended and is not reaped has no descriptors to look at.
     let lives = |process: &&String| std::fs::read_link(format!("{process}/exe")).is_ok();
     while processes.iter().any(|process| lives(&process)) || directory.exists() {
         let left = processes.iter().filter(lives).collect::<Vec<_>>();
@@ -440,7 +440,7 @@ fn info_tells_of_every_rank() {
     assert!(json["registration_cache"]["hits"].is_u64());
 }
 
-/// A signal is heeded while ranks are still being started.
+/// The launcher reacts to a signal while it still starts ranks.
 #[test]
 fn the_start_can_be_interrupted() {
     let directory = tempfile::tempdir().unwrap();
@@ -475,7 +475,7 @@ fn more_ranks_than_the_host_can_start_are_refused() {
     assert!(err.contains("1000000 ranks need") && err.contains("this host allows"), "{err}");
 }
 
-/// Ranks meet in a directory whose name is no text, too.
+/// Ranks also meet in a directory whose name is not UTF-8.
 #[test]
 fn a_directory_need_not_have_text_for_a_name() {
     use std::os::unix::ffi::OsStrExt;
@@ -488,7 +488,7 @@ fn a_directory_need_not_have_text_for_a_name() {
     assert!(out.contains("emu (emulated device)"), "{out}");
 }
 
-/// Shared memory has a length as files have, and batch systems limit that: an error, no signal.
+/// Batch systems limit the length of files, and so of shared memory: the result is an error, not a signal.
 #[test]
 fn a_limit_of_file_sizes_is_told() {
     let hopbine = env!("CARGO_BIN_EXE_hopbine");
@@ -516,7 +516,7 @@ fn the_first_rank_reads_what_is_piped_in() {
     assert_eq!(well(&child.wait_with_output().unwrap()), "[0] one\n[0] two\n");
 }
 
-/// The cores that ranks may run on, in the order in which they say so, sorted.
+/// The cores that ranks may run on, sorted.
 fn cores_of_ranks(arguments: &[&str]) -> Vec<String> {
     let say = ["grep", "Cpus_allowed_list", "/proc/self/status"];
     let mut cores: Vec<_> = well(&launch(arguments, &say)).lines().map(str::to_owned).collect();
@@ -534,7 +534,7 @@ fn ranks_have_cores_of_their_own_where_there_are_enough() {
         assert_eq!(pair, [&all[0][..]; 2]);
     }
     assert_eq!(cores_of_ranks(&["-n", "2", "--bind-to", "none"]), [&all[0][..]; 2]);
-    // With more ranks than cores nobody is bound.
+    // If there are more ranks than cores, no rank is bound.
     let many = core_affinity::get_core_ids().map_or(1, |cores| cores.len()) + 1;
     let unbound = cores_of_ranks(&["-n", &many.to_string()]);
     assert!(unbound.iter().all(|cores| *cores == all[0]), "{unbound:?}");

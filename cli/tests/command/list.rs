@@ -41,7 +41,7 @@ fn a_shape_says_which_and_why_not() {
     assert!(table.contains("needs an even size"), "{table}");
 }
 
-/// What two names mean on a shape may be one schedule: the first of them is said.
+/// Two names may mean the same schedule on a shape: the list refers to the first of them.
 #[test]
 fn a_shape_says_what_is_the_same() {
     let same = |torus: &str| {

@@ -1,4 +1,4 @@
-//! The `hopbine` command, as a user calls it.
+//! Tests of the `hopbine` command, called as a user calls it.
 
 mod bench;
 mod chaos;
@@ -27,7 +27,7 @@ use hopbine::torus::{Collective, registry};
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::OutputInTime;
 
-/// The command, without settings from the environment.
+/// The command, without variables from the environment.
 fn command(args: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HOPBINE_")) {
@@ -46,18 +46,18 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Standard output of a call that must end well.
+/// Standard output of a call that must succeed.
 fn well(args: &str) -> String {
     let output = hopbine(args);
     assert!(output.status.success(), "{args}: {}", text(&output.stderr));
-    // On a busy machine chaos may take so long that it says how far it is.
+    // On a busy machine `chaos` may take long enough to print its progress.
     let said: Vec<_> =
         text(&output.stderr).lines().filter(|line| !line.starts_with("chaos: ")).collect();
     assert_eq!(said, Vec::<&str>::new(), "{args}");
     text(&output.stdout).to_owned()
 }
 
-/// Calls that are refused as they are written, each for the reason beside it.
+/// Calls with wrong arguments, each with a part of its error message.
 fn refused(calls: &[(&str, &str)]) {
     for (args, why) in calls {
         let output = hopbine(args);
@@ -66,7 +66,7 @@ fn refused(calls: &[(&str, &str)]) {
     }
 }
 
-/// Algorithms of a collective that serve a shape.
+/// Number of algorithms of a collective that serve a shape.
 fn n_serving(collective: Collective, shape: &str) -> usize {
     let shape = shape.parse().unwrap();
     let algorithms = registry::algorithms(collective).into_iter();

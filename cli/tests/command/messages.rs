@@ -1,8 +1,8 @@
-//! `docs/messages.md`: every error text of the libraries and of the command, and no other.
+//! Checks that `docs/messages.md` has every error text of the libraries and of the command, and no other.
 
 use std::path::{Path, PathBuf};
 
-/// What has texts of errors.
+/// Source files with error texts.
 const FILES: [&str; 11] = [
     "src/error.rs",
     "src/error/blocks.rs",
@@ -46,7 +46,7 @@ fn literals(text: &str) -> Vec<String> {
     found
 }
 
-/// What stands in a message whatever it is about: the parts between Rust's `{...}` and C's `%s`, in letters.
+/// The fixed parts of a message, between Rust's `{...}` and C's `%s`, reduced to letters.
 fn parts(message: &str) -> Vec<String> {
     let mut text = message.trim_start_matches("hopbine: ").replace("{{", "").replace("}}", "");
     for conversion in ["%.*s", "%s", "%d"] {
@@ -65,7 +65,7 @@ fn has(text: &str, parts: &[String]) -> bool {
     })
 }
 
-/// Messages as the sources have them.
+/// Messages from the sources.
 fn messages() -> Vec<String> {
     let mut found: Vec<String> = vec![];
     for file in FILES {
@@ -76,7 +76,7 @@ fn messages() -> Vec<String> {
     }
     let shown = read("src/error/blame.rs");
     found.extend(shown.split("impl fmt::Display").skip(1).flat_map(literals));
-    // What is printed, and why MPI serves a call.
+    // Texts that are printed, and reasons why MPI serves a call.
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let files = |folder: &str| {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
@@ -144,7 +144,7 @@ fn every_message_has_its_row() {
 #[test]
 fn every_row_is_a_message() {
     let mut messages: Vec<_> = messages().iter().map(|message| parts(message)).collect();
-    // A message that only names a rank fits many rows.
+    // A message that only names a rank would match many rows.
     messages.retain(|parts| parts.concat().len() > 4);
     let old: Vec<String> = rows(&read("docs/messages.md"))
         .into_iter()

@@ -86,7 +86,7 @@ fn json_holds_every_transfer() {
     }
 }
 
-/// What a picture must show: port, step, peer, and whether data are sent and received.
+/// Arrows of a picture: port, step, peer, and whether data are sent and whether data are received.
 type Seen = BTreeSet<(usize, usize, u32, bool, bool)>;
 
 fn exchanges(plan: &Plan) -> Seen {
@@ -129,7 +129,7 @@ fn the_picture_has_an_arrow_per_exchange() {
                 assert!(seen.insert(exchange), "{args}: {exchange:?} is drawn twice");
             }
             let paths = arrow.descendants().filter(|node| node.has_tag_name("path"));
-            // A shaft and at least one head.
+            // An arrow has a shaft and at least one head.
             assert!(paths.count() >= 2, "{args}: an arrow is drawn");
         }
         assert_eq!(seen, exchanges(&plan), "{args}");

@@ -44,7 +44,7 @@ fn ranges_give_a_row_per_size() {
     let rows = value["rows"].as_array().unwrap();
     let bytes: Vec<u64> = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
     assert_eq!(bytes, [8, 128, 2048]);
-    // Blocks are whole: 5 ranks x 8 bytes.
+    // Blocks are not split: 5 ranks x 8 bytes.
     let value = json("run allgather --torus 5 --bytes 8..64 --iterations 1 --format json");
     let rows = value["rows"].as_array().unwrap();
     let bytes: Vec<u64> = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
@@ -108,7 +108,7 @@ fn one_rank_and_no_bytes() {
     assert!(value["rows"][0]["bandwidth_bytes_per_s"].is_null());
 }
 
-/// Only builds with debug assertions can spoil a result.
+/// Only builds with debug assertions can corrupt a result.
 #[cfg(debug_assertions)]
 #[test]
 fn a_wrong_result_is_shown_and_fails() {
@@ -119,7 +119,7 @@ fn a_wrong_result_is_shown_and_fails() {
             continue;
         }
         let args = format!("run {collective} --torus 2x3 --bytes 240 --type i32 --root 4");
-        // The eighth of every rank's at least ten elements, or of the root's.
+        // The eighth element of each rank, or of the root, which has at least ten.
         let output = spoilt(&format!("{args} --iterations 1"), "4:28");
         assert_eq!(output.status.code(), Some(1), "{collective}");
         let table = text(&output.stdout);
@@ -131,7 +131,7 @@ fn a_wrong_result_is_shown_and_fails() {
     assert_eq!(output.status.code(), Some(1));
     let value: serde_json::Value = serde_json::from_str(text(&output.stdout)).unwrap();
     assert_eq!(value["verified"], false);
-    // The spoilt rank and all that differ from it, for rank 0 is what others are compared to.
+    // The corrupted rank and all ranks that differ from it: other ranks are compared with rank 0.
     let wrong = value["rows"][0]["wrong"].as_array().unwrap();
     assert_eq!((&wrong[0]["rank"], &wrong[0]["index"]), (&0.into(), &12.into()));
 }

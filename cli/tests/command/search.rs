@@ -8,8 +8,8 @@ use hopbine_testing::processes::OutputInTime;
 
 use super::{command, hopbine, json, refused, text, well};
 
-/// On a small shape all of the space is searched, and what is found is proved, is read again, and is no worse than a row of
-/// the registry.
+/// On a small shape the search covers the whole space. The schedule that it finds is proved, can be read again, and
+/// is no worse than any row of the registry.
 #[test]
 fn what_is_found_is_a_schedule() {
     let search = "search allreduce --torus 6 --bytes 64KiB --machine ideal-torus --budget 1h";
@@ -40,7 +40,8 @@ fn what_is_found_is_a_schedule() {
     }
 }
 
-/// A table says what is known, also of a search that had no time, of ranks on nodes and of a barrier.
+/// The table says what the search knows, also for a search without time, for several ranks per node and for a
+/// barrier.
 #[test]
 fn a_search_says_how_good_it_is() {
     for (args, said) in [
@@ -65,7 +66,7 @@ fn found(search: &str, directory: &Path, name: &str) -> String {
     path
 }
 
-/// With real data, through everything that ranks speak through.
+/// Runs a schedule with real data, over every kind of endpoint.
 #[test]
 fn a_found_schedule_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -102,7 +103,7 @@ fn every_collective_is_searched_for() {
     }
 }
 
-/// Of ranks that are processes, each reading a file of its own: by its rank.
+/// Ranks that are processes, each reading the file named after its rank.
 fn on_ranks(run: &str, directory: &Path) -> Output {
     let run = format!(
         "{} {run} --schedule {}/$HOPBINE_RANK.txt",
@@ -135,7 +136,7 @@ fn a_schedule_of_something_else_is_refused_on_every_rank() {
     }
     (0..4).for_each(|rank| write(rank, &own));
     assert!(on_ranks(run, directory.path()).status.success());
-    // One that is as good, but not the same.
+    // A schedule that is as good, but not the same.
     write(2, &own.replace("bine", "doubling"));
     let errors = text_of(&on_ranks(run, directory.path()));
     assert_eq!(errors.matches("all ranks need the same").count(), 4, "{errors}");
@@ -148,7 +149,7 @@ fn a_schedule_of_something_else_is_refused_on_every_rank() {
     assert!(errors.contains("1.txt: No such file") && errors.contains("rank 3: "), "{errors}");
 }
 
-/// What is said on standard error of a job that fails.
+/// Standard error of a job that fails.
 fn text_of(output: &Output) -> String {
     assert!(!output.status.success(), "{}", text(&output.stdout));
     text(&output.stderr).to_owned()

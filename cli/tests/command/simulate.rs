@@ -1,8 +1,8 @@
-//! `hopbine simulate` and `hopbine machine`.
+//! Tests of `hopbine simulate` and `hopbine machine`.
 
 use super::{hopbine, json, text, well};
 
-/// Cells of a row that is the only one of its algorithm and size.
+/// The row of an algorithm and size that have only one.
 fn row<'a>(report: &'a serde_json::Value, algorithm: &str, bytes: u64) -> &'a serde_json::Value {
     let is_it = |row: &&serde_json::Value| row["algorithm"] == algorithm && row["bytes"] == bytes;
     report["rows"].as_array().unwrap().iter().find(is_it).unwrap()
@@ -19,7 +19,7 @@ fn predictions_are_labelled_and_ordered() {
     assert!(us("bine-l", 1 << 10) < us("bine", 1 << 10));
     assert!(us("bine", 1 << 19) < us("bucket", 1 << 19));
     assert!(us("bucket", 1 << 28) < us("bine", 1 << 28));
-    // Of every size the fastest comes first.
+    // The fastest row of each size comes first.
     let over: Vec<f64> = report["rows"]
         .as_array()
         .unwrap()
@@ -27,7 +27,7 @@ fn predictions_are_labelled_and_ordered() {
         .map(|row| row["over_best"].as_f64().unwrap())
         .collect();
     assert_eq!(over.iter().filter(|&&over| over == 1.0).count() % 3, 0, "{over:?}");
-    // What time is spent on is all of it.
+    // The parts add up to the whole time.
     let parts = [
         "setup",
         "threads",
@@ -80,13 +80,13 @@ fn machines_are_printed_changed_and_read() {
     assert!(text(&output.stderr).contains("line 4: network.link is -1: it must be more than 0"));
 }
 
-/// A text of a picture with the box that it takes, about: left, right, top, bottom.
+/// A text of a picture with its approximate bounding box: left, right, top, bottom.
 struct Words {
     text: String,
     at: [f64; 4],
 }
 
-/// The texts of a picture that are not turned.
+/// The texts of a picture that are not rotated.
 fn words(picture: &str) -> Vec<Words> {
     let picture = roxmltree::Document::parse(picture).unwrap();
     let texts = picture.descendants().filter(|node| node.has_tag_name("text"));
@@ -113,8 +113,7 @@ fn words(picture: &str) -> Vec<Words> {
     words.filter(|words| !words.text.is_empty()).collect()
 }
 
-/// Every kind of picture says what it is, with units, on a background of its own, and no two of its texts
-/// overlap.
+/// Every kind of picture has a title, units and a background of its own, and no two of its texts overlap.
 #[test]
 fn pictures_are_legible() {
     let directory = tempfile::tempdir().unwrap();
@@ -215,7 +214,7 @@ fn gains_are_of_families() {
         let is_it = |row: &&serde_json::Value| row["family"] == family && row["bytes"] == bytes;
         rows.iter().find(is_it).unwrap()
     };
-    // The family's fastest: for short vectors those of few steps.
+    // The fastest algorithm of the family: for short vectors, one with few steps.
     assert_eq!(of("bine", 1 << 10)["algorithm"], "bine-l");
     assert_eq!(of("bine", 1 << 26)["algorithm"], "bine");
     for row in rows {
@@ -228,7 +227,7 @@ fn gains_are_of_families() {
         let fastest = rows.iter().filter(|other| other["bytes"] == row["bytes"]);
         let fastest =
             fastest.map(|row| row["predicted_us"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
-        // Above 1 where it is the fastest, and else what it is behind.
+        // Above 1 for the fastest algorithm, otherwise its ratio to the fastest.
         assert!(
             if us <= fastest * 1.001 {
                 gain > 1.0
@@ -261,7 +260,7 @@ fn a_heatmap_has_a_cell_for_each_shape_and_size() {
 fn one_call_is_told_in_full() {
     let args = "allreduce --torus 4x3 --machine ideal-torus --algorithm circulant --bytes 120KiB --ports 2";
     let all = |show: &str| json(&format!("simulate {args} --show {show} --format json"));
-    // Messages: those that the check counts, each after what it carries.
+    // Messages: as many as the check counts, each after the messages whose data it carries.
     let messages = all("messages");
     let rows = messages["rows"].as_array().unwrap();
     let counted =
@@ -290,12 +289,12 @@ fn one_call_is_told_in_full() {
         assert!(!links.is_empty() && links.iter().all(|link| link["kind"] == "cable"), "{row}");
     }
     assert_eq!(ways_in.len(), 12 * 2, "each rank's, each port's");
-    // Links: the busiest first, and as busy as the check says.
+    // Links: the busiest one comes first, with the load that the check computes.
     let links = all("links");
     let [load, expected] =
         [&links["rows"][0]["load"], &counted["link_load"]].map(|load| load.as_f64().unwrap());
     assert!((load - expected).abs() < 1e-9, "{load} for {expected}");
-    // Times: as far as the call takes, and all of its steps.
+    // Times: they extend to the end of the call and cover all of its steps.
     let timeline = all("timeline");
     let us = timeline["predicted_us"].as_f64().unwrap();
     let last =
@@ -308,7 +307,7 @@ fn one_call_is_told_in_full() {
         .filter_map(|row| row["step"].as_u64())
         .collect();
     assert_eq!(steps.len() as u64, counted["steps"].as_u64().unwrap());
-    // Links against time: as many messages on each as are counted, none longer than the call.
+    // Links over time: each has as many messages as the check counts, and none ends after the call.
     let times = all("link-timeline");
     let on_link = |name: &serde_json::Value| {
         times["rows"].as_array().unwrap().iter().filter(|row| row["link"] == *name).count() as u64
@@ -338,7 +337,7 @@ fn faults_and_blocks_change_what_a_call_takes() {
     let usual = us("");
     for (args, times) in [
         ("--blocks 2,2,2,2", 1.0),
-        // All of it over three links, in place of a quarter each time.
+        // The whole payload over three links, not a quarter at a time.
         ("--blocks 0,0,1,0", 4.0),
         ("--fault tni:2.0=0.5", 2.0),
     ] {
@@ -346,7 +345,7 @@ fn faults_and_blocks_change_what_a_call_takes() {
     }
 }
 
-/// A far-first walk is the near-first one from its end, dimensions included, in the papers' code.
+/// In the papers' code a far-first walk is the reverse of the near-first one, including the order of dimensions.
 #[test]
 fn the_papers_code_walks_in_its_own_order() {
     let ways = |profile: &str| {
@@ -357,7 +356,7 @@ fn the_papers_code_walks_in_its_own_order() {
         let report = json(&args);
         let mut rows = report["rows"].as_array().unwrap().clone();
         rows.retain(|row| row["step"] == 0);
-        // Ranks along the second dimension are four apart, or more.
+        // Ranks along the second dimension are at least four apart.
         let is_second = |row: &serde_json::Value| {
             let [from, to] = ["from", "to"].map(|end| row[end].as_i64().unwrap());
             (from - to).abs() >= 4

@@ -1,4 +1,4 @@
-//! Tables on pages of 80 and of 160 characters, and rows that come one by one.
+//! Tests of tables for terminals of 80 and of 160 columns, and of rows that are printed one by one.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,15 +7,14 @@ use std::process::Stdio;
 use super::{command, text};
 use hopbine_testing::processes::OutputInTime;
 
-/// Standard output on a page of this width.
+/// Standard output for this width.
 fn on_page(columns: usize, args: &str) -> String {
     let output = command(args).env("COLUMNS", columns.to_string()).output_in_time();
     assert!(output.status.success(), "{args}: {}", text(&output.stderr));
     text(&output.stdout).to_owned()
 }
 
-/// The tables as they were looked at. Where one has changed for good:
-/// `HOPBINE_TEST_BLESS=1 cargo test --test cli tables`.
+/// The tables as they were reviewed. After an intended change: `HOPBINE_TEST_BLESS=1 cargo test --test cli tables`.
 #[test]
 fn tables_look_as_they_did() {
     for (name, args) in [
@@ -43,7 +42,8 @@ fn tables_look_as_they_did() {
     }
 }
 
-/// Of what no golden file can hold, since it changes: how wide it is, and that numbers are whole.
+/// Tables that change between runs, so that no golden file can hold them: their width, and that numbers are not
+/// cut.
 #[test]
 fn every_table_fits_its_page() {
     for args in [
@@ -65,7 +65,7 @@ fn every_table_fits_its_page() {
             if !args.starts_with("run") {
                 continue;
             }
-            // A time is a number and its unit, side by side, on every row.
+            // A time is a number and its unit, next to each other, in every row.
             let rows = shown.lines().skip(3).take_while(|line| line.ends_with("yes"));
             let mut n_rows = 0;
             for row in rows {
@@ -85,7 +85,7 @@ fn every_table_fits_its_page() {
     }
 }
 
-/// What is left out is named, and CSV and JSON have all of it.
+/// The table names the columns that it leaves out; CSV and JSON have all columns.
 #[test]
 fn what_is_left_out_is_named() {
     let args = "check allreduce --torus 4x4 --algorithm mixed";
@@ -96,7 +96,7 @@ fn what_is_left_out_is_named() {
     assert!(csv.starts_with("algorithm,ports,ranks,steps,"), "{csv}");
 }
 
-/// Rows are there before the last is measured: whoever interrupts a sweep has what was measured.
+/// A row is printed before the next one is measured, so that an interrupted sweep leaves its rows.
 #[test]
 fn rows_come_one_by_one() {
     for (format, first_row) in
@@ -115,8 +115,7 @@ fn rows_come_one_by_one() {
     }
 }
 
-/// Every command that shows something writes it to a file as well; a link is followed, and a
-/// device stays what it is.
+/// Every command that prints something can write it to a file; it follows a link, and does not replace a device.
 #[test]
 fn every_command_writes_to_files() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `hopbine trace`, and the files that it merges.
+//! Tests of `hopbine trace`, and of the files that it merges.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{command, text, well};
 
-/// Runs a command with a timeline in `directory`, and returns what it says on standard error.
+/// Runs a command with a timeline in `directory`, and returns its standard error.
 fn traced(directory: &Path, variables: &[(&str, &str)], args: &str) -> String {
     let mut command = command(args);
     command.env("HOPBINE_TRACE", directory.join("trace.json"));
@@ -30,8 +30,8 @@ fn events<'a>(json: &'a Value, key: &str, value: &str) -> Vec<&'a Value> {
 
 const CALL: &str = "allreduce --torus 4 --bytes 4KiB --algorithm bine --ports 1 --iterations 3";
 
-/// Bine's allreduce of a short vector: a rank sends a message in each of log2(4) = 2 steps of its
-/// reduce-scatter, and of its allgather.
+/// Bine's allreduce of a short vector: a rank sends one message in each of the log2(4) = 2 steps of its
+/// reduce-scatter, and in each of the 2 steps of its allgather.
 #[test]
 fn ranks_write_what_they_do_whatever_carries_their_messages() {
     for backend in ["sim", "emu", "shm"] {
@@ -100,12 +100,12 @@ fn simulated_and_predicted_lie_beside_each_other() {
     assert_eq!(names.len(), 8);
     assert!(names.contains(&"rank 3, simulated") && names.contains(&"rank 3, predicted"));
     assert!(!events(&json, "cat", "wait").is_empty());
-    // Every message that arrives has been sent.
+    // Every message that arrives was sent.
     let whole: Value = serde_json::from_str(&well(&format!("trace {files}"))).unwrap();
     let n_arrows = events(&whole, "ph", "f").len();
     assert_eq!(n_arrows, events(&whole, "cat", "recv").len());
     assert!(n_arrows >= 3 * 16, "{n_arrows}");
-    // Where events of one thread overlapped, viewers would show one of them at most.
+    // If events of one thread overlapped, viewers would show at most one of them.
     let mut threads: std::collections::BTreeMap<(u64, u64), Vec<[f64; 2]>> = Default::default();
     for event in events(&json, "ph", "X") {
         let number = |key| event[key].as_u64().unwrap();

@@ -39,11 +39,12 @@ fn networks_hold_the_torus() {
         value["rows"][0][key].as_f64().unwrap()
     };
     let is = |args: &str, hops: f64| (figure(args, "hops") - hops).abs() < 1e-9;
-    // Neighbours on the logical torus are neighbours on Tofu; two ranks of a node cross nothing.
+    // Neighbours on the logical torus are neighbours on Tofu; a message between two ranks of a node crosses no
+    // link.
     assert!(is("--torus 8x6x4 --tofu", 1.0));
     assert!(is("--torus 8x6x4 --tofu=24x23x24 --at 3,22,23", 1.0));
     assert!(figure("--torus 4x3x2+2 --tofu", "hops") < 1.0);
-    // A box whose ends are not joined sends the long way back.
+    // In a mesh, which has no wrap-around link, the message back takes the long way.
     assert!(is("--torus 5 --network 5", 1.0));
     assert!(is("--torus 5 --network 9m --at 3", 8.0 / 5.0));
     let directory = tempfile::tempdir().unwrap();

@@ -35,7 +35,7 @@ fn a_table_of_predictions_is_one_and_always_the_same() {
     let long = tuning.choose(Collective::Allreduce, &shape, 8 << 20, 6);
     assert_eq!((short.ports, long.ports), (1, 6), "{table}");
     assert_ne!(short.algorithm.name, long.algorithm.name);
-    // What was not tuned goes by the table behind it.
+    // Collectives that were not tuned use the built-in table.
     let network = Tuning::built_in(hopbine::Wire::Network);
     let other =
         |tuning: &Tuning| tuning.choose(Collective::Scan, &shape, 1 << 22, 6).algorithm.name;
@@ -56,7 +56,7 @@ fn a_table_of_predictions_is_one_and_always_the_same() {
     assert!(value["row"].as_str().unwrap().starts_with("table tofu-d, line "), "{value}");
 }
 
-/// What a search finds beyond the registry's rows stands in tables by its name, and runs.
+/// A schedule that a search finds beyond the registry's rows is in tables by its name, and runs.
 #[test]
 fn a_table_has_what_a_search_finds() {
     let tune =
@@ -67,7 +67,7 @@ fn a_table_has_what_a_search_finds() {
     let shape = "4x4x3".parse().unwrap();
     let found = tuning.choose(Collective::ReduceScatter, &shape, 2048 / 48, 6);
     assert!(found.algorithm.name.contains('/'), "{table}");
-    // Shapes that it does not serve have something that does.
+    // For shapes that the found schedule does not serve, the table chooses another algorithm.
     let other = "7x5".parse().unwrap();
     let behind = tuning.choose(Collective::ReduceScatter, &other, 2048 / 35, 6);
     assert!(behind.algorithm.serves(&other).is_ok() && !behind.algorithm.name.contains('/'));
@@ -94,7 +94,7 @@ fn a_table_has_what_a_search_finds() {
     assert!(gain > 1.03 && (row_us / found_us - gain).abs() < 1e-9, "{row}");
 }
 
-/// A table is judged by what it chooses, not by what it was made of.
+/// A table is judged by the algorithms that it chooses, not by the times from which it was made.
 #[test]
 fn a_table_is_judged_by_the_best_algorithm() {
     let of = |against: &str| {
@@ -122,7 +122,7 @@ fn a_table_is_judged_by_the_best_algorithm() {
     assert_eq!((tuned["near_percent"].as_f64(), tuned["cells"].as_u64()), (Some(100.0), Some(28)));
 }
 
-/// On a small shape of no class the model chooses among the rows of the nearest classes.
+/// On a small shape without a class the model chooses among the rows of the nearest classes.
 #[test]
 fn the_model_chooses_well_for_shapes_without_a_class() {
     let directory = tempfile::tempdir().unwrap();
@@ -146,7 +146,7 @@ fn the_model_chooses_well_for_shapes_without_a_class() {
     assert!(heading.contains("fastest by the model of tofu-d, of class "), "{heading}");
 }
 
-/// Ranks that are processes of this host, which the command starts, try in turn what there is.
+/// The command starts ranks as processes of this host, and they measure the candidates in turn.
 #[test]
 fn tables_are_measured_on_ranks_of_this_host() {
     let directory = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn tables_are_measured_on_ranks_of_this_host() {
         let tuning: Tuning = written.parse().unwrap();
         assert_eq!(tuning.table().wire(), hopbine::Wire::Memory);
     }
-    // Memory that ranks share needs no registration.
+    // Shared memory needs no registration.
     assert!(!written.contains("stage_bytes"), "{written}");
     std::fs::write(&part, "{\"of\":\"3 ranks\",\"found\":[]}").unwrap();
     let out = command(&tune("bcast --budget 1s")).output_in_time();
@@ -195,7 +195,7 @@ fn tables_are_measured_on_ranks_of_this_host() {
     );
 }
 
-/// Where a registration takes 4 ms, copies of 64 KiB are faster on any machine.
+/// If a registration takes 4 ms, copying 64 KiB is faster on any machine.
 #[test]
 fn what_is_copied_is_measured_where_no_registrations_are_kept() {
     let directory = tempfile::tempdir().unwrap();
@@ -213,7 +213,7 @@ fn what_is_copied_is_measured_where_no_registrations_are_kept() {
     let bytes = tuning.table().stage_bytes().unwrap();
     assert!((64 << 10..=16 << 20).contains(&bytes) && bytes.is_power_of_two(), "{written}");
     assert!(written.contains("#       64 KiB: 0."), "{written}");
-    // The model knows no registrations.
+    // The model has no registrations.
     let predicted = well("tune allreduce --torus 4 --bytes 8..64KiB:x64 --ports 1 --quiet");
     assert!(!predicted.contains("stage_bytes"), "{predicted}");
 }
@@ -232,7 +232,7 @@ fn what_is_chosen_is_explained() {
         "Predicted for tofu-d",
         "Lower bound for any schedule",
     ] {
-        // Tables wrap.
+        // The table breaks lines, so words are compared.
         let words: Vec<&str> = said.split(' ').collect();
         assert!(words.iter().all(|word| table.contains(word)), "{said}: {table}");
     }

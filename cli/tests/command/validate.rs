@@ -1,4 +1,4 @@
-//! `hopbine calibrate` and `hopbine validate`.
+//! Tests of `hopbine calibrate` and `hopbine validate`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::{hopbine, json, refused, text, well};
 
 const HEADER: &str = "shape,collective,bytes,api,algorithm,segment_bytes,ports,median_us\n";
 
-/// Noise of about 1 standard deviation, from a generator of the textbook (Numerical Recipes, ranqd1).
+/// Noise with a standard deviation of about 1, from a textbook generator (Numerical Recipes, ranqd1).
 fn noise(seed: u32) -> impl FnMut() -> f64 {
     let mut state = seed;
     let mut uniform = move || {
@@ -17,8 +17,8 @@ fn noise(seed: u32) -> impl FnMut() -> f64 {
     move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0
 }
 
-/// Times as the model itself predicts them for a machine, with so much noise of the logarithm; of reductions
-/// that may have segments, for each of these lengths, 0 for none.
+/// Times that the model predicts for a machine, with noise of standard deviation `sigma` in the logarithm.
+/// Reductions that allow segments have a time for each length in `segments`; 0 means no segments.
 fn measured(machine: &str, shapes: &[&str], sigma: f64, segments: &[u64]) -> String {
     let mut csv = HEADER.to_owned();
     let mut noise = noise(7);
@@ -56,8 +56,8 @@ fn file(directory: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// Times from a machine that differs from the one that the fit begins with: its parameters come back, and what
-/// it writes predicts the times.
+/// Times from a machine that differs from the one with which the fit begins. The fit finds this machine's
+/// parameters, and the machine file that it writes predicts the times.
 #[test]
 fn a_machine_is_found_from_its_own_times() {
     let directory = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn a_machine_is_found_from_its_own_times() {
     let machine: Vec<String> =
         machine.lines().map(|line| changed(line).unwrap_or_else(|| line.to_owned())).collect();
     let machine = file(directory.path(), "true.toml", &machine.join("\n"));
-    // Only segments tell what a notice takes from the way of a message.
+    // Only runs with segments separate the cost of a notice from the latency of a message.
     let measured = measured(&machine, &["2x2x2", "4x4x4"], 0.02, &[0, 4096]);
     let measured = file(directory.path(), "measured.csv", &measured);
     let found = directory.path().join("found.toml").display().to_string();
@@ -91,12 +91,12 @@ fn a_machine_is_found_from_its_own_times() {
         let off = (row["value"].as_f64().unwrap() / value).ln().abs();
         assert!(error < 0.3 && off < 4.0 * error + 0.02, "{row} for {value}");
     }
-    // Every value has a source; none of MPI's copies, which these calls have nothing to do with, is fitted.
+    // Every value has a source. No parameter of MPI's copies is fitted, since these calls use none.
     assert!(rows.iter().all(|row| !row["source"].as_str().unwrap().is_empty()));
     let eager = rows.iter().find(|row| row["parameter"] == "paper.eager").unwrap();
     assert!(eager["standard_error"].is_null(), "{eager}");
     assert!(eager["source"].as_str().unwrap().starts_with("not determined"), "{eager}");
-    // The best that there is: the noise.
+    // The residual is as small as the noise allows.
     assert!(
         report["residuals"][0]["median"].as_f64().unwrap() < 0.03,
         "{}",
@@ -112,7 +112,7 @@ fn a_machine_is_found_from_its_own_times() {
         median(&found),
         median("tofu-d")
     );
-    // The same each time.
+    // A second run gives the same result.
     let again = directory.path().join("again.toml").display().to_string();
     well(&format!("calibrate --measured {measured} -o {again}"));
     let read = |path| std::fs::read_to_string(path).unwrap();
@@ -145,7 +145,7 @@ fn predictions_are_judged_in_groups() {
     assert_eq!(row("all", "2x2x2", "all")["rows"], 60);
     assert_eq!(row("allreduce", "all", "all")["rows"], 60);
     assert_eq!(row("all", "all", "to 128 KiB")["rows"], 48);
-    // Half of the times on the larger shape twice as long as predicted, and one algorithm with the wrong rank.
+    // Half of the times on the larger shape are twice as long as predicted, which changes the order of algorithms.
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for line in lines.iter_mut().filter(|line| line.starts_with("4x4x4")).step_by(2) {
         let (fields, us) = line.rsplit_once(',').unwrap();
@@ -159,14 +159,14 @@ fn predictions_are_judged_in_groups() {
     assert!((all["bias"].as_f64().unwrap() + 0.5 * 2f64.ln()).abs() < 1e-9, "{all}");
     assert_eq!(all["coverage"], 0.5);
     assert!(all["regret_mean"].as_f64().unwrap() > 1.2, "{all}");
-    // Without details a table is short; CSV has all rows, and so many columns.
+    // Without details the table is short; CSV has all rows.
     let lines =
         |args: &str| well(&format!("validate --measured {measured} {args}")).lines().count();
     assert_eq!(lines("--details"), lines("") + 4 * 2 * 3);
     assert_eq!(lines("--format csv"), 1 + report["rows"].as_array().unwrap().len());
 }
 
-/// Each shape is predicted by a fit that has not seen it.
+/// Each shape is predicted by a fit to the other shapes.
 #[test]
 fn shapes_are_left_out_in_turn() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,7 +176,7 @@ fn shapes_are_left_out_in_turn() {
     let (fitted, left_out) = (judged(""), judged("--leave-out"));
     assert_eq!((&fitted["leave_out"], &left_out["leave_out"]), (&false.into(), &true.into()));
     let median = |report: &serde_json::Value| report["rows"][0]["median"].as_f64().unwrap();
-    // The noise is 5 %: its median is 3.4 %. What is not seen is predicted a little worse.
+    // The noise is 5 %: its median is 3.4 %. The predictions for shapes outside the fit are a little worse.
     assert!((0.02..0.045).contains(&median(&fitted)), "{}", fitted["rows"][0]);
     assert!((0.02..0.08).contains(&median(&left_out)), "{}", left_out["rows"][0]);
     assert_ne!(median(&fitted), median(&left_out));
@@ -209,7 +209,7 @@ fn our_own_times_and_picos_are_read() {
     let report = json(&format!("validate --measured {pico} --format json"));
     assert_eq!((&report["measured"], &report["left_out"]), (&2.into(), &1.into()), "{report}");
     assert!(report["notes"].to_string().contains("first in line 4"), "{report}");
-    // Several files are one.
+    // Several files are treated as one.
     let both = json(&format!("validate --measured {ours} {pico} --profile paper --format json"));
     assert_eq!(both["measured"], 2);
     refused(&[(&format!("validate --measured {ours} --profile paper"), "give --profile hopbine")]);

@@ -18,8 +18,8 @@ fn short_vectors_take_a_latency_form() {
     assert_eq!(chosen("4x4", 1 << 20), "mixed");
 }
 
-/// Vectors that leave the nodes, by choice, if several ranks share a node: in multiples of n, over all ranks. At
-/// most one vector per node and step if vectors are short; otherwise only what must leave.
+/// Data that the chosen algorithms send between nodes of several ranks, in multiples of n, over all ranks. A node
+/// sends at most one short vector per step, and of long vectors only what has to leave it.
 #[test]
 fn nodes_send_what_one_rank_would() {
     let counted = |collective, text: &str, bytes| {
@@ -33,7 +33,7 @@ fn nodes_send_what_one_rank_would() {
     };
     use Collective as C;
     for (collective, bytes, name, between) in [
-        // 16 nodes: 4 steps of all of them.
+        // 16 nodes: each sends in 4 steps.
         (C::Allreduce, 8, "mixed-leader-l", 64.0),
         (C::Allreduce, 1 << 20, "mixed", 2.0 * 15.0),
         (C::ReduceScatter, 1 << 20, "mixed", 15.0),
@@ -55,7 +55,7 @@ fn nodes_send_what_one_rank_would() {
     let choice = Tuning::built_in(Wire::Network).choose(C::Barrier, &shape, 0, 4);
     assert_eq!(choice.algorithm.name, "mixed-leader");
     assert_eq!(counted(C::Allreduce, "7+4", 8).0, "multiplying-leader-l");
-    // Two phases would send half a vector more, back to where it came from.
+    // Two phases would send another half vector, back to the node that it came from.
     let two = [(C::Bcast, "2"), (C::Reduce, "2"), (C::Bcast, "2+4"), (C::Reduce, "1x2+2")];
     for (collective, text) in two {
         assert_eq!(counted(collective, text, 1 << 20), ("mixed-tree".to_owned(), 1.0));
@@ -78,7 +78,7 @@ fn every_choice_serves() {
     }
 }
 
-/// The algorithms of built-in tables serve the tables' classes, as those of a user's table must.
+/// The algorithms in built-in tables serve the tables' classes, as is required of user tables.
 #[test]
 fn built_in_tables_pass_what_others_must() {
     for (name, text) in Tuning::BUILT_IN {

@@ -1,4 +1,4 @@
-//! Over wires that only take notes.
+//! Tests the router with endpoints that only record their calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use crate::endpoint::{Arrival, MemoryRange, Owner, Slot, Tag, WireRegion};
 use crate::error::Fault;
 use crate::sync::lock;
 
-/// What was asked of the wires, in order.
+/// Calls of the endpoints, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 struct Fake {
@@ -122,7 +122,7 @@ fn posts_go_to_the_peers_wire() {
         (Slot { run: 0, task: 0 }, Tag { context: 0, operation: 0, message: 0, call: 0 });
     let region = WireRegion { ptr: std::ptr::null_mut(), len: 0, key: 0 };
     for rank in 0..11 {
-        // SAFETY: nothing is in the region.
+        // SAFETY: the region is empty.
         let sent = unsafe { router.post_send(rank, SendPost { slot, tag, region }) };
         assert_eq!(sent.unwrap(), Posted::Later);
         // SAFETY: as above.
@@ -187,8 +187,8 @@ fn questions_go_to_the_ranks_wire_and_news_everywhere() {
     assert_eq!(router.observer().unwrap().answer(), None);
 }
 
-/// What a collective does inside a node goes through its memory, and of its ranks one alone speaks
-/// with other nodes.
+/// Messages of a collective within a node use shared memory; only one rank of each node exchanges messages with
+/// other nodes.
 #[test]
 fn of_a_node_first_plan_only_leaders_reach_other_nodes() {
     use hopbine_torus::plan::Flow;
@@ -207,12 +207,12 @@ fn of_a_node_first_plan_only_leaders_reach_other_nodes() {
         let mut router = Router::new(Fake::new("near", &log), near, Fake::new("far", &log));
         let plan = expansion.plan(hopbine_torus::Rank(rank));
         for send in plan.lanes[0].steps.iter().flat_map(|step| &step.sends) {
-            // SAFETY: nothing is in the region.
+            // SAFETY: the region is empty.
             let posted = unsafe { router.post_send(send.peer.0, SendPost { slot, tag, region }) };
             assert_eq!(posted.unwrap(), Posted::Later);
         }
         let count = |wire| lock(&log).iter().filter(|line| line.starts_with(wire)).count();
-        // The leader: results to three ranks, a vector to another node in each of two steps.
+        // The leader sends results to three ranks, and a vector to another node in each of two steps.
         let expected = if rank % 4 == 0 { (3, 2) } else { (1, 0) };
         assert_eq!((count("near"), count("far")), expected, "rank {rank}");
     }

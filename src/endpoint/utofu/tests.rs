@@ -1,4 +1,4 @@
-//! What a port makes of descriptors that a peer has written to its channel, in any order.
+//! How a port handles descriptors that a peer writes to its channel, in any order.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::endpoint::{
 const TAG: Tag = Tag { context: 1, operation: 7, message: 3, call: 9 };
 const LEN: usize = 8;
 
-/// Rank 1 of two, with a receive for message [`TAG`] from rank 0. Rank 0 has not been greeted yet, so nothing can
-/// be written to it.
+/// Rank 1 of two, with a receive posted for message [`TAG`] from rank 0. Rank 0 has not answered its hello, so rank
+/// 1 cannot write to rank 0's channel.
 struct Port {
     endpoint: UtofuEndpoint,
     _other: UtofuEndpoint,
-    /// Of rank 0.
+    /// Index of rank 0 in `endpoint.peers`.
     index: u32,
     region: Box<[u8; LEN]>,
     n_written: u32,
@@ -41,7 +41,7 @@ impl Port {
         let mut region = Box::new([0; LEN]);
         let into = WireRegion { ptr: region.as_mut_ptr(), len: LEN, key: 0 };
         let slot = Slot { run: 0, task: 5 };
-        // SAFETY: the region lives as long as the port, and is read only when it has been received.
+        // SAFETY: the region lives as long as the port, and is read only after its message has arrived.
         let posted = unsafe {
             endpoint
                 .post_recv(0, RecvPost { slot, tag: TAG, region: into, arrival: Arrival::InRegion })
@@ -51,10 +51,10 @@ impl Port {
         Port { endpoint, _other, index, region, n_written: 0 }
     }
 
-    /// Rank 0 writes this to the next slot.
+    /// Writes `bytes` to the next slot, in place of rank 0.
     fn written(&mut self, bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<(), WireError> {
         let peer = &self.endpoint.peers[self.index as usize];
-        // SAFETY: a slot of the channel, to which rank 0 does not write.
+        // SAFETY: a slot of the channel; rank 0 does not write to it.
         unsafe {
             let slot = peer.local_channel.slot(Ring::Descriptors, self.n_written);
             slot.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -67,7 +67,7 @@ impl Port {
         self.written(&descriptor.encode().0)
     }
 
-    /// What waits for room in rank 0's channel, beside messages.
+    /// Number of writes, other than messages, that wait for room in rank 0's channel.
     fn n_urgent(&self) -> usize {
         self.endpoint.peers[self.index as usize].urgent.len()
     }

@@ -1,4 +1,4 @@
-//! The fold: its order, its chunks, and its promise to equal the operations one by one.
+//! The fold: its order, its chunks, and that it equals the single operations.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn every_place_of_the_own_operand_gives_the_left_fold() {
     }
 }
 
-/// More than one chunk, and a last one that is not full; every element size.
+/// Several chunks, the last one partly filled, for every element size.
 #[test]
 fn long_vectors_are_folded_in_chunks() {
     for dtype in [Dtype::I8, Dtype::Bf16, Dtype::F32, Dtype::F64, Dtype::ComplexF64] {
@@ -49,7 +49,7 @@ fn long_vectors_are_folded_in_chunks() {
     }
 }
 
-/// 1 disappears beside 10^8 in f32: each order of the same operands has a sum of its own.
+/// In f32, 1 is lost in a sum with 10^8: different orders of the same operands give different sums.
 #[test]
 fn the_order_of_the_operands_decides_the_bits() {
     let reducer = reducer(Dtype::F32, Op::Sum);
@@ -59,7 +59,7 @@ fn the_order_of_the_operands_decides_the_bits() {
         reducer.fold(&mut dst, &others.each_ref().map(|bytes| &bytes[..]), own_at);
         f32::from_ne_bytes(dst)
     };
-    // 1e8 + 1 - 1e8 + 1, whoever's operand is one's own.
+    // 1e8 + 1 - 1e8 + 1, whichever operand is the rank's own.
     assert_eq!(sum(1e8, [1.0, -1e8, 1.0], 0), 1.0);
     assert_eq!(sum(1.0, [1e8, -1e8, 1.0], 1), 1.0);
     assert_eq!(sum(-1e8, [1e8, 1.0, 1.0], 2), 1.0);

@@ -1,10 +1,10 @@
-//! Conversions of 16-bit floats against the `half` crate's software ones.
+//! Compares the conversions of 16-bit floats with the software conversions of the `half` crate.
 
 use half::{bf16, f16};
 
 use crate::reduce::half_float::HalfFloat;
 
-/// All values of a type, told by their bits, widen as `wide` says and come back; all that are no numbers become
+/// All bit patterns of a type are converted as `wide` converts them, and back to the same bits; every NaN becomes
 /// `nan`.
 fn all_come_back<T: HalfFloat>(
     of: fn(u16) -> T,
@@ -31,7 +31,8 @@ fn all_halves_widen_exactly_and_come_back() {
     all_come_back(bf16::from_bits, bf16::to_bits, wide, 0x7fc0);
 }
 
-/// Each f16 and bf16, the midpoint to the next and that midpoint's neighbours, with the f32 in between at a stride.
+/// For each f16 and bf16: the midpoint to the next value and the midpoint's neighbours; f32 values between, at a
+/// stride.
 #[test]
 fn narrowing_rounds_to_nearest_with_ties_to_even() {
     let check = |bits: u32| {

@@ -1,4 +1,4 @@
-//! Every loop against the reference, at every remainder of a vector and at odd addresses.
+//! Compares every loop with the reference, for every remainder of a vector and at unaligned addresses.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::reduce::{Dtype, Op, Operand, Reducer};
 
 const COUNTS: [usize; 17] = [0, 1, 2, 3, 7, 8, 9, 15, 31, 33, 63, 64, 65, 127, 257, 1000, 2600];
 
-/// A copy of `bytes` that starts `offset` bytes behind an address that suits every type.
+/// A copy of `bytes` that starts `offset` bytes after an address that is aligned for every type.
 struct At {
     storage: Vec<u128>,
     offset: usize,
@@ -32,7 +32,7 @@ impl At {
     }
 }
 
-/// All three forms with the operands at these offsets from alignment.
+/// Checks all three forms with the operands at these offsets from alignment, in bytes.
 fn check(label: &str, reducer: &Reducer, a: &[u8], b: &[u8], [at_dst, at_a, at_b]: [usize; 3]) {
     let expected = reference::combine(reducer.dtype(), reducer.op(), a, b);
     let case =
@@ -66,7 +66,7 @@ fn every_loop_agrees_with_the_reference() {
     }
 }
 
-/// The promise that lets ranks disagree about who is left and who is right.
+/// Ranks may order two operands differently, so swapping them must not change a bit of the result.
 #[test]
 fn every_operator_is_commutative_to_the_last_bit() {
     for (label, reducer) in all_reducers() {
@@ -104,7 +104,7 @@ fn a_broken_element_is_refused() {
 }
 
 proptest! {
-    /// Arbitrary bits, counts and addresses, every pair and version.
+    /// Arbitrary bits, counts and addresses, for every pair and version.
     #[test]
     fn arbitrary_bytes_agree_with_the_reference(
         which in any::<prop::sample::Index>(),

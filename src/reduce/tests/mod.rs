@@ -1,4 +1,4 @@
-//! Tests of the room as a whole: every loop of every version against a reference that shares nothing with it.
+//! Tests of `reduce` as a whole: every loop of every version against a reference that shares no code with it.
 
 mod folds;
 mod halves;

@@ -1,5 +1,5 @@
-//! What every operator should yield, one element at a time: integers by way of `i128`, `f32` by way of `f64`, 16-bit
-//! floats by the `half` crate's software conversions, order by `total_cmp`.
+//! The reference results of every operator, one element at a time: integers computed in `i128`, `f32` in `f64`,
+//! 16-bit floats with the `half` crate's software conversions, order by `total_cmp`.
 
 use half::{bf16, f16};
 
@@ -66,7 +66,7 @@ fn element(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The pair that is wanted, by what MPI says of `MPI_MINLOC` and `MPI_MAXLOC`, and by what it leaves open: NaN.
+/// The resulting pair, as MPI defines `MPI_MINLOC` and `MPI_MAXLOC`; MPI leaves the result for NaN open.
 fn located(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
     use std::cmp::Ordering::{self, Equal, Greater, Less};
     let (value, location) = dtype.pair().expect("a pair");
@@ -97,7 +97,7 @@ fn located(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
     };
     let locations = compare(location, &b[half..], &a[half..], nan_last);
     let wanted = if values.then(locations) == Less { b } else { a };
-    // Zeros have one sign, NaN one form.
+    // Zeros have one sign, NaN has one bit pattern.
     let plain = |dtype: Dtype, bytes: &[u8], has_one_zero: bool| match dtype {
         Dtype::F32 if has_one_zero => single_bytes(read!(f32, bytes) + 0.0),
         Dtype::F64 if has_one_zero => double_bytes(read!(f64, bytes) + 0.0),
@@ -108,7 +108,7 @@ fn located(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
     [plain(value, &wanted[..half], true), plain(location, &wanted[half..], false)].concat()
 }
 
-/// Wide enough for every result but a product of two `u64`, whose low half is right all the same.
+/// Wide enough for every result except a product of two `u64`, whose low half is still correct.
 fn wide(op: Op, a: i128, b: i128) -> i128 {
     let truth = |condition: bool| if condition { 1 } else { 0 };
     match op {
@@ -126,7 +126,7 @@ fn wide(op: Op, a: i128, b: i128) -> i128 {
     }
 }
 
-/// A binary64 has more than twice a binary32's digits: rounding twice is rounding once.
+/// A binary64 has more than twice a binary32's digits, so rounding twice equals rounding once.
 fn single(op: Op, a: f32, b: f32) -> f32 {
     double(op, f64::from(a), f64::from(b)) as f32
 }

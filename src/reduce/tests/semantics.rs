@@ -1,11 +1,11 @@
-//! What the documentation promises about single values, spelled out.
+//! The documented results for single values.
 
 use num_complex::Complex;
 
 use super::reducer;
 use crate::reduce::{Datatype, Op, Operand, Pair};
 
-/// `a op b` through the bytes, in both forms, long enough that blocks and remainders both take part.
+/// `a op b` through the bytes, in both forms, with enough elements for full blocks and a remainder.
 fn apply<T: Datatype + std::fmt::Debug>(op: Op, a: T, b: T) -> T {
     let reducer = reducer(T::DTYPE, op);
     let (a, b) = (vec![a; 1001], vec![b; 1001]);
@@ -93,7 +93,7 @@ fn minimum_and_maximum_order_the_zeros_whoever_comes_first() {
 
 #[test]
 fn nan_wins_and_is_always_the_same_nan() {
-    // Quiet and signalling, of either sign, with and without a payload.
+    // Quiet and signalling NaNs, of either sign, with and without a payload.
     let nans = [0x7fc0_0000, 0xffc0_0000, 0xffc0_1234, 0x7f80_0001].map(f32::from_bits);
     for op in [Op::Sum, Op::Product, Op::Min, Op::Max] {
         for nan in nans {
@@ -115,7 +115,8 @@ fn infinities_meet_as_in_ieee_754() {
     assert_eq!(apply(Op::Sum, f64::MAX, f64::MAX), infinity);
 }
 
-/// Fused, this product's real part would be the rounding error of `a * a`, which is not zero.
+/// With a fused multiply-add the real part of this product would be the rounding error of `a * a`, which is not
+/// zero.
 #[test]
 fn complex_products_are_not_fused() {
     let a = 1.0 + f64::EPSILON;
@@ -135,7 +136,7 @@ fn a_complex_sum_keeps_its_parts_apart() {
 #[test]
 fn sixteen_bit_floats_round_once_per_operation() {
     use half::{bf16, f16};
-    // The step of f16 at 2048 is 2, of bf16 at 256 too: ties go to even.
+    // The spacing of f16 at 2048, and of bf16 at 256, is 2: ties go to even.
     assert_eq!(apply(Op::Sum, f16::from_f32(2048.0), f16::from_f32(1.0)).to_f32(), 2048.0);
     assert_eq!(apply(Op::Sum, f16::from_f32(2050.0), f16::from_f32(1.0)).to_f32(), 2052.0);
     assert_eq!(apply(Op::Sum, bf16::from_f32(256.0), bf16::from_f32(1.0)).to_f32(), 256.0);

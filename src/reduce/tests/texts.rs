@@ -1,4 +1,4 @@
-//! Names, what the errors say, and the table of what goes with what.
+//! Names, error texts, and the table of operators that are defined for each type.
 
 use std::collections::HashSet;
 
@@ -49,7 +49,7 @@ fn an_undefined_pair_is_answered_with_the_defined_operators() {
     );
 }
 
-/// The rule and the table of loops are written in two places.
+/// `defined_for` and the table of loops, which are separate in the source, must agree.
 #[test]
 fn a_reducer_exists_exactly_where_the_operator_is_defined() {
     let mut defined = 0;

@@ -1,4 +1,4 @@
-//! Test vectors: awkward values of each type between ordinary and arbitrary ones, from a seed.
+//! Test vectors from a seed: edge cases of each type among ordinary and arbitrary values.
 
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
@@ -30,7 +30,8 @@ pub fn vector(dtype: Dtype, count: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// One number; a complex element is two of them. A pair: mostly of small ones, of which many are equal.
+/// Appends one number, or for a complex element one of its two; for a pair, mostly small numbers, many of them
+/// equal.
 fn number(dtype: Dtype, random: &mut SmallRng, bytes: &mut Vec<u8>) {
     if let Some((value, location)) = dtype.pair() {
         for part in [value, location] {
@@ -123,7 +124,7 @@ fn number(dtype: Dtype, random: &mut SmallRng, bytes: &mut Vec<u8>) {
         ),
         integer => {
             let value = match kind {
-                // Of each width: the extremes of both signs, cut to size below.
+                // The extremes of each width, of both signs, cut to size below.
                 0 => one_of(
                     random,
                     &[
@@ -145,7 +146,7 @@ fn number(dtype: Dtype, random: &mut SmallRng, bytes: &mut Vec<u8>) {
             };
             let size = integer.size_bytes();
             let shift = 64 - 8 * size as u32;
-            // The value's low bytes, in the machine's order.
+            // The value's low bytes, in native byte order.
             let cut = (value << shift).to_ne_bytes();
             if cfg!(target_endian = "little") {
                 bytes.extend(&cut[8 - size..]);

@@ -1,4 +1,4 @@
-//! Reductions by words against the plain fold: the same bits, whatever the order in which words meet.
+//! Compares reductions by words with the plain fold: the same bits, in whatever order words are combined.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn combine(op: ReduceOp, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Two packets.
+/// Combines two packets.
 fn merge(op: ReduceOp, a: &[u64], b: &[u64]) -> Vec<u64> {
     if op != ReduceOp::MaxLoc {
         return a.iter().zip(b).map(|(&a, &b)| combine(op, a, b)).collect();
@@ -29,14 +29,14 @@ fn merge(op: ReduceOp, a: &[u64], b: &[u64]) -> Vec<u64> {
     pairs.flat_map(|(a, b)| if (b[0], !b[1]) > (a[0], !a[1]) { *b } else { *a }).collect()
 }
 
-/// The result by words, combined pair by pair as `pairs` says.
+/// The result by words, combined pair by pair in the order of `pairs`.
 fn by_words(map: &WordMap, operands: &[Vec<u8>], count: u64, pairs: &[usize]) -> Vec<u8> {
     let n_words = map.n_words(count);
     assert!(n_words <= WORDS);
     let mut words: Vec<Vec<u64>> = operands
         .iter()
         .map(|operand| {
-            // What was there before does not matter.
+            // The previous contents do not matter.
             let mut words = vec![u64::MAX; n_words];
             map.encode(operand, &mut words);
             words
@@ -93,7 +93,7 @@ proptest! {
     }
 }
 
-/// Every number of 16 bits, which the awkward ones of wider types are like, with some of all kinds.
+/// Every 16-bit number, which covers the edge cases of wider types, paired with some numbers of all kinds.
 #[test]
 fn sixteen_bits_are_ordered_as_minimum_and_maximum_order_them() {
     for dtype in [Dtype::F16, Dtype::Bf16, Dtype::I16, Dtype::U16] {
@@ -127,7 +127,7 @@ fn packing_is_as_dense_as_bits_allow() {
         (Dtype::I32, Op::Sum, 5, Some(6)),
         (Dtype::I32, Op::BitXor, 5, Some(12)),
         (Dtype::I32, Op::LogicalAnd, 5, Some(384)),
-        // Eight bits of carries for 256 operands: 16 + 24 + 24.
+        // 256 operands need eight bits for carries: 16 + 24 + 24.
         (Dtype::U16, Op::Sum, 256, Some(18)),
         (Dtype::U16, Op::Sum, 257, Some(12)),
         (Dtype::F64, Op::Sum, 2, None),
@@ -138,7 +138,7 @@ fn packing_is_as_dense_as_bits_allow() {
     }
 }
 
-/// Integers in floats, which no addition rounds; NaN, infinities and what rounds to them.
+/// Integers in floats, whose sums are exact; NaN, infinities and values that round to them.
 #[test]
 fn sums_of_reals_are_those_of_their_doubles() {
     let sum = |dtype, numbers: &[f64]| {

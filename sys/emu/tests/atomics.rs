@@ -19,14 +19,14 @@ fn on(shape: &[u32], body: impl Fn(usize, &Exchange<(u64, u64)>) + Sync) {
     });
 }
 
-/// Adds from all ranks, and from the owner's code at the same time, are all counted.
+/// Counts all additions, by all ranks and at the same time by the owner's code.
 #[test]
 fn adds_are_atomic_towards_ranks_and_code() {
     const EACH: u64 = 20_000;
     on(&[2, 2], |rank, ends| {
         let mut buf = vec![0u64; 16];
-        // SAFETY: the buffer outlives the reference, and is only used through it and
-        // through atomic operations until the end.
+        // SAFETY: the buffer outlives the reference, and until the end is used only through it and through atomic
+        // operations.
         let word = unsafe { AtomicU64::from_ptr(buf.as_mut_ptr()) };
         let ep = EndPoint::open(&mut buf);
         let (to, stadd) = ends.gather(rank, (ep.id, ep.stadd))[0];
@@ -35,7 +35,7 @@ fn adds_are_atomic_towards_ranks_and_code() {
                 word.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            // SAFETY: rank 0's buffer lives until all have come to the next gather.
+            // SAFETY: rank 0's buffer lives until all ranks have called the next gather.
             let rc = unsafe {
                 let (op, null) = (UTOFU_ARMW_OP_ADD, std::ptr::null_mut());
                 c::utofu_armw8(ep.handle, to, op, 1, stadd, 0, 0, null)
@@ -51,7 +51,7 @@ fn adds_are_atomic_towards_ranks_and_code() {
     });
 }
 
-/// A lock made of compare-and-swap on misaligned bytes still excludes.
+/// A lock made of compare-and-swap on misaligned bytes still gives mutual exclusion.
 #[test]
 fn misaligned_targets_are_atomic_towards_each_other() {
     const EACH: u64 = 3_000;
@@ -60,7 +60,7 @@ fn misaligned_targets_are_atomic_towards_each_other() {
         let ep = EndPoint::open(&mut buf);
         let (to, stadd) = ends.gather(rank, (ep.id, ep.stadd))[0];
         for _ in 0..EACH {
-            // SAFETY: rank 0's buffer lives until all have come to the next gather.
+            // SAFETY: rank 0's buffer lives until all ranks have called the next gather.
             let rc = unsafe {
                 let (op, null) = (UTOFU_ARMW_OP_ADD, std::ptr::null_mut());
                 c::utofu_armw4(ep.handle, to, op, 1, stadd + 3, 0, 0, null)

@@ -1,4 +1,4 @@
-//! What goes wrong is reported by a code, at the place where the device reports it.
+//! Each error has its code, at the place where the device reports it.
 
 mod common;
 
@@ -15,7 +15,7 @@ struct Pair {
     b: EndPoint,
 }
 
-/// One page each; the buffers are as good as static.
+/// One page each; the pages are never freed.
 fn pair() -> Pair {
     let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
     let open = |rank| {
@@ -26,9 +26,9 @@ fn pair() -> Pair {
     Pair { job, a, b }
 }
 
-/// A page of its own, for ever: registrations are by whole pages.
+/// A separate page, never freed: registrations cover whole pages.
 fn page() -> &'static mut [u64] {
-    /// Where all of them are, so that a search for leaks finds them in use.
+    /// The addresses of all pages, so that leak detectors find the pages reachable.
     static PAGES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     let mut v = vec![0u64; 2048];
     let skip = v.as_ptr().align_offset(4096);
@@ -39,7 +39,7 @@ fn page() -> &'static mut [u64] {
 }
 
 impl Pair {
-    /// The local MRQ shows this code; nothing else is anywhere.
+    /// Asserts that the local MRQ has this error code, and that all other queues are empty.
     fn expect_mrq(&self, code: i32, kind: utofu_mrq_notice_type, to: u64) {
         let (rc, n) = self.a.poll_mrq();
         assert_eq!((rc, n.notice_type, n.vcq_id, n.edata), (code, kind as u8, to, 9));
@@ -70,7 +70,7 @@ fn puts_that_the_target_refuses() {
 #[test]
 fn a_deregistered_target_is_unknown() {
     let p = pair();
-    // SAFETY: this thread alone uses the handle.
+    // SAFETY: only this thread uses the handle.
     assert_eq!(unsafe { c::utofu_dereg_mem(p.b.handle, p.b.stadd, 0) }, 0);
     assert_eq!(p.a.put(p.b.id, p.a.stadd, p.b.stadd, 8, 9, RMT), 0);
     p.expect_mrq(UTOFU_ERR_MRQ_RMT_STADD, UTOFU_MRQ_TYPE_LCL_PUT, p.b.id);
@@ -81,7 +81,7 @@ fn read_only_memory_is_not_written() {
     let p = pair();
     let mut stadd = 0;
     let memory = page();
-    // SAFETY: the memory is mapped for ever.
+    // SAFETY: the memory stays mapped.
     let rc = unsafe {
         let flags = UTOFU_REG_MEM_FLAG_READ_ONLY;
         c::utofu_reg_mem(p.b.handle, memory.as_mut_ptr().cast(), 4096, flags, &mut stadd)
@@ -97,7 +97,7 @@ fn read_only_memory_is_not_written() {
 fn peers_that_do_not_exist() {
     let p = pair();
     let (mut nowhere, mut unborn) = (0, 0);
-    // SAFETY: valid places.
+    // SAFETY: valid addresses.
     unsafe {
         let mut far = [9u8, 9, 9, 1, 2, 1];
         assert_eq!(c::utofu_construct_vcq_id(far.as_mut_ptr(), 0, 0, 0, &mut nowhere), 0);
@@ -183,13 +183,13 @@ fn freed_handles_are_recognised() {
     let gone = EndPoint { handle, id, stadd };
     assert_eq!(gone.put(id, stadd, stadd, 8, 0, 0), UTOFU_ERR_INVALID_VCQ_HDL);
     assert_eq!(gone.poll_mrq().0, UTOFU_ERR_INVALID_VCQ_HDL);
-    // SAFETY: a handle that was freed is refused.
+    // SAFETY: the device refuses a freed handle.
     let rc = unsafe { c::utofu_free_vcq(handle) };
     assert_eq!(rc, UTOFU_ERR_INVALID_VCQ_HDL);
     assert_eq!(next.poll_mrq().0, UTOFU_ERR_NOT_FOUND, "nothing of the earlier VCQ is left");
 }
 
-/// A sender remembers where a VCQ is, not that it is there.
+/// A sender keeps the location of a VCQ, but checks each time that the VCQ exists.
 #[test]
 fn peers_that_go_and_come_again() {
     let mut p = pair();
@@ -208,13 +208,13 @@ fn peers_that_go_and_come_again() {
     }
 }
 
-/// Nothing of a batch is posted if one of its descriptors is none.
+/// A batch with an invalid descriptor posts nothing.
 #[test]
 fn batches_with_something_else_in_them() {
     let p = pair();
     let (mut descs, mut size) = ([0u64; 8], 0);
     let to = descs.as_mut_ptr().cast();
-    // SAFETY: there is room for two descriptors, of which the second is zeros.
+    // SAFETY: there is room for two descriptors; the second is zeros.
     unsafe {
         let rc = c::utofu_prepare_put(
             p.a.handle, p.b.id, p.a.stadd, p.b.stadd, 8, 9, RMT, to, &mut size,

@@ -1,4 +1,4 @@
-//! Barrier gates under load: many operations one after the other, in several shapes.
+//! Barrier gates under load: many operations in sequence, with several connections.
 
 use std::sync::Barrier;
 use utofu_emu::{Job, c};
@@ -24,7 +24,7 @@ fn connect(id: u64, from: [u64; 2], to: [u64; 2]) -> utofu_vbg_setting {
     }
 }
 
-/// Gates of all ranks of a butterfly over 2^levels ranks, connected.
+/// Connects the gates of all ranks of a butterfly over 2^levels ranks.
 fn butterfly(all: &[Vec<u64>]) {
     let levels = all[0].len();
     for (r, mine) in all.iter().enumerate() {
@@ -35,7 +35,7 @@ fn butterfly(all: &[Vec<u64>]) {
                 connect(mine[i], from, [mine[next], all[r ^ 1 << i][next]])
             })
             .collect();
-        // SAFETY: as many settings as are given.
+        // SAFETY: the array has `levels` settings.
         let rc = unsafe { c::utofu_set_vbg(settings.as_mut_ptr(), levels) };
         assert_eq!(rc, 0);
     }
@@ -147,7 +147,7 @@ fn misuse_is_refused() {
     }
 }
 
-/// Programs build the ids of other ranks' gates from those of their own.
+/// Programs construct the ids of other ranks' gates from the ids of their own.
 #[test]
 fn ids_that_a_program_built_are_as_good() {
     let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
@@ -160,15 +160,15 @@ fn ids_that_a_program_built_are_as_good() {
     let node = |id: u64| id >> 32;
     for (r, mine) in all.iter().enumerate() {
         let _me = job.enter(r);
-        // Gate 0 of the other node, and one's own without the device's marks.
+        // Gate 0 of the other node, and the rank's own gate 0 without the device's marks.
         let (own, other) = (node(mine[0]) << 32, node(all[1 - r][0]) << 32);
         let mut setting = connect(own, [own, other], [own, other]);
         // Only the first path coordinate says whether there is a path.
         setting.dst_path_coords = [UTOFU_PATH_COORD_NULL, 77, 99];
-        // SAFETY: as many settings as are given.
+        // SAFETY: one setting.
         assert_eq!(unsafe { c::utofu_set_vbg(&mut setting, 1) }, 0);
         setting.dst_path_coords = [0, 77, 99];
-        // SAFETY: as above.
+        // SAFETY: one setting.
         assert_eq!(unsafe { c::utofu_set_vbg(&mut setting, 1) }, UTOFU_ERR_INVALID_PATH);
     }
     // SAFETY: gates by their numbers.

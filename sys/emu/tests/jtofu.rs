@@ -1,16 +1,16 @@
-//! Coordinates of a job, as jTofu tells them.
+//! Coordinates of a job from jTofu.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use utofu_emu::{Job, Model, c};
 use utofu_sys::*;
 
-/// Held by tests that begin and end the use of jTofu, which is the process's.
+/// Held by tests that initialise and finalise jTofu, whose state belongs to the process.
 static USE: Mutex<()> = Mutex::new(());
 
 fn physical(rank: u32) -> [u8; 6] {
     let mut at = jtofu_phys_coords { a: [0; 6] };
-    // SAFETY: a valid place; all members of the union are six bytes.
+    // SAFETY: a valid address; all members of the union are six bytes.
     unsafe {
         assert_eq!(c::jtofu_query_phys_coords(0, rank, &mut at), 0);
         at.a
@@ -19,7 +19,7 @@ fn physical(rank: u32) -> [u8; 6] {
 
 fn logical(rank: u32) -> [u32; 3] {
     let mut at = jtofu_log_coords { a: [0; 3] };
-    // SAFETY: a valid place; all members of the union are three numbers.
+    // SAFETY: a valid address; all members of the union are three numbers.
     unsafe {
         assert_eq!(c::jtofu_query_log_coords(0, rank, &mut at), 0);
         at.a
@@ -28,7 +28,7 @@ fn logical(rank: u32) -> [u32; 3] {
 
 fn hops(to: [u8; 6]) -> usize {
     let (mut at, mut n) = (jtofu_phys_coords { a: to }, 99);
-    // SAFETY: valid places.
+    // SAFETY: valid addresses.
     assert_eq!(unsafe { c::jtofu_query_onesided_hops(&mut at, &mut n) }, 0);
     n
 }
@@ -39,7 +39,7 @@ fn ranks_and_coordinates_match() {
     let job = Job::on_torus(&[4, 3, 2], 2, Model::default()).unwrap();
     let _me = job.enter(5);
     let mut size = jtofu_log_coords { a: [0; 3] };
-    // SAFETY: valid places.
+    // SAFETY: valid addresses.
     unsafe {
         assert_eq!(c::jtofu_initialize(0, 5, std::ptr::null()), 0);
         assert_eq!(c::jtofu_initialize(0, 6, std::ptr::null()), JTOFU_ERR_INVALID_ARG);
@@ -54,7 +54,7 @@ fn ranks_and_coordinates_match() {
         assert_eq!(l[0] + 4 * (l[1] + 3 * l[2]), rank / 2);
         let mut ranks = [99u32; 4];
         let mut n = 0;
-        // SAFETY: valid places, room for four ranks.
+        // SAFETY: valid addresses, room for four ranks.
         unsafe {
             let mut at = jtofu_phys_coords { a: p };
             let to = ranks.as_mut_ptr();
@@ -73,7 +73,7 @@ fn ranks_and_coordinates_match() {
     assert_eq!(hops(physical(5)), 0);
     assert_eq!(hops(physical(4)), 0, "the other rank of the node");
     assert_eq!(hops(physical(7)), 1, "the neighbour along x");
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no arguments.
     assert_eq!(unsafe { c::jtofu_finalize() }, 0);
 }
 
@@ -84,7 +84,7 @@ fn paths_begin_with_the_direct_one() {
     let target = physical(17);
     let mut paths = [jtofu_path_coords { a: [9; 3] }; 12];
     let mut n = 0;
-    // SAFETY: valid places, room for twelve paths; all members of the union are three bytes.
+    // SAFETY: valid addresses, room for twelve paths; all members of the union are three bytes.
     let found: Vec<[u8; 3]> = unsafe {
         let mut at = jtofu_phys_coords { a: target };
         let rc = c::jtofu_query_onesided_paths(&mut at, 12, paths.as_mut_ptr(), &mut n);
@@ -94,12 +94,12 @@ fn paths_begin_with_the_direct_one() {
     assert_eq!(found[0], target[3..]);
     assert_eq!(found.iter().collect::<HashSet<_>>().len(), 12);
     let mut nowhere = jtofu_phys_coords { a: [77; 6] };
-    // SAFETY: valid places.
+    // SAFETY: valid addresses.
     let rc = unsafe { c::jtofu_query_onesided_paths(&mut nowhere, 12, paths.as_mut_ptr(), &mut n) };
     assert_eq!(rc, JTOFU_ERR_INVALID_ARG);
 }
 
-/// What programs that start by jTofu ask besides coordinates.
+/// Queries besides coordinates of programs that start with jTofu.
 #[test]
 fn the_job_describes_itself() {
     let _using = USE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ fn the_job_describes_itself() {
     let (mut map, mut bytes, mut n) = (std::ptr::null_mut(), 0usize, 0u32);
     let (mut major, mut minor) = (-1, -1);
     let mut at = jtofu_phys_coords { a: [9; 6] };
-    // SAFETY: valid places; the map is freed once, as its maker asks for; members are six bytes.
+    // SAFETY: valid addresses; the map is freed once, with `free`; members are six bytes.
     unsafe {
         assert_eq!(c::jtofu_finalize(), JTOFU_ERR_EXCESS_FINALIZE);
         assert_eq!(c::jtofu_create_mapinfo_by_envvars(&mut map, &mut bytes, &mut n), 0);

@@ -1,5 +1,5 @@
-//! The late mode: everything arrives, as late as it may, and who does not wait is found out. What
-//! ends a process is tried in one of its own.
+//! The late mode: every transfer happens as late as allowed, and a program that does not wait is detected. A case
+//! that ends its process runs in a separate process.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn job(ranks: u32, checked: bool) -> Arc<Job> {
     Job::with_model(Job::coords_for_shape(&[1, ranks]).unwrap(), model).unwrap()
 }
 
-/// Two end points with buffers for ever, in one thread.
+/// Two end points with leaked buffers, in one thread.
 fn pair(checked: bool) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
     let job = job(2, checked);
     let ends = two_ends(&job, 4096);
@@ -40,7 +40,7 @@ fn data_come_with_their_notice_and_sources_are_read_with_their_completion() {
         assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, i % 256, TCQ | LCL | RMT), 0);
         early += u32::from(word(to, 0) == i);
         assert_eq!(completion(&a), 7);
-        // From here on the source is the sender's again.
+        // After the completion the sender may write to the source again.
         set(from, 0, 0);
         assert_eq!(b.wait_notice().edata, i % 256);
         assert_eq!(word(to, 0), i, "the notice is there, the data are not");
@@ -94,7 +94,7 @@ fn gets_and_atomic_operations_bring_what_was_there() {
     assert_eq!(b.wait_notice().notice_type, UTOFU_MRQ_TYPE_RMT_GET as u8);
     assert_eq!(a.wait_notice().lcl_stadd, a.stadd + 8);
     assert_eq!(word(here, 0), 41);
-    // SAFETY: the buffers live for ever.
+    // SAFETY: the buffers are never freed.
     let rc = unsafe {
         let (op, null) = (UTOFU_ARMW_OP_ADD, std::ptr::null_mut());
         c::utofu_armw8(a.handle, b.id, op, 1, b.stadd + 40, 2, LCL | RMT, null)
@@ -131,7 +131,7 @@ fn errors_come_late_too() {
     b.close();
 }
 
-/// Whoever frees a VCQ leaves nothing under way.
+/// Freeing a VCQ completes all its operations.
 #[test]
 fn a_freed_vcq_has_sent_everything() {
     let (_job, [(a, from), (b, to)]) = pair(false);
@@ -140,13 +140,13 @@ fn a_freed_vcq_has_sent_everything() {
         let at = 8 * i as u64;
         assert_eq!(a.put(b.id, a.stadd + at, b.stadd + at, 8, 0, 0), 0);
     }
-    // SAFETY: this thread alone uses the handle.
+    // SAFETY: only this thread uses the handle.
     assert_eq!(unsafe { c::utofu_free_vcq(a.handle) }, 0);
     assert!((0..100).all(|i| word(to, i) == i as u64 + 1));
     b.close();
 }
 
-/// Runs a part of `misuse_ends_the_process` in a process of its own, which must end with a message.
+/// Runs a part of `misuse_ends_the_process` in a separate process, which must end with a message.
 fn ends_with(part: &str, wanted: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -168,7 +168,7 @@ fn misuse_ends_the_process() {
         return;
     };
     let (_job, [(a, from), (b, to)]) = pair(true);
-    // Each is done again and again: once may be too late to be found out.
+    // Repeats each misuse, since a single one may come too late to be detected.
     let tries = 100_000;
     match part.as_str() {
         "source" => {
@@ -193,11 +193,11 @@ fn misuse_ends_the_process() {
         "deregister" => {
             for _ in 0..tries {
                 assert_eq!(a.put(b.id, a.stadd, b.stadd, 8, 0, TCQ), 0);
-                // SAFETY: this thread alone uses the handle.
+                // SAFETY: only this thread uses the handle.
                 unsafe { c::utofu_dereg_mem(b.handle, b.stadd, 0) };
                 completion(&a);
                 let (mut again, bytes) = (0, 4096 * size_of::<u64>());
-                // SAFETY: the whole buffer, which lives for ever.
+                // SAFETY: the whole buffer, which is never freed.
                 let code = unsafe { c::utofu_reg_mem(b.handle, to.cast(), bytes, 0, &mut again) };
                 assert_eq!((code, again), (0, b.stadd));
             }

@@ -1,4 +1,4 @@
-//! The latency model: what is not due is not shown; order is kept as far as it is promised.
+//! The latency model: no event is visible before it is due, and the promised order is kept.
 
 mod common;
 
@@ -43,11 +43,11 @@ fn notices_come_when_they_are_due_and_in_order() {
     b.close();
 }
 
-/// A far sender's notice does not hold up a near one's that was posted later.
+/// A notice from a distant sender does not delay the notice of a near sender that was posted later.
 #[test]
 fn senders_do_not_wait_for_each_other() {
     let model = Model { hop_ns: 30_000_000, ..Model::default() };
-    // Three in a row: the ends are two hops apart, rank 1 is next to rank 0.
+    // Three nodes in a row: the outer two are two hops apart, rank 1 is next to rank 0.
     let row = vec![[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 1, 0, 1]];
     let job = Job::with_model(row, model).unwrap();
     let mut buffers = vec![vec![0u64; 1024]; 3];
@@ -66,7 +66,7 @@ fn senders_do_not_wait_for_each_other() {
         assert_eq!(eps[1].put(at.id, eps[1].stadd, at.stadd, 8, 1, RMT), 0);
         let together = start.elapsed() < Duration::from_nanos(model.hop_ns);
         let order = [at.wait_notice().edata, at.wait_notice().edata];
-        // If this thread was kept from posting for the time of a hop, the order proves nothing.
+        // If this thread needed longer than one hop to post, the order proves nothing.
         if together {
             return assert_eq!(order, [1, 2], "one hop is faster than two");
         }
@@ -99,8 +99,8 @@ fn jitter_keeps_only_the_order_that_is_promised() {
     b.close();
 }
 
-/// A receiver that polls is kept by every message, not by its own local notices; those of its node
-/// cost what the node's link says.
+/// Every message occupies a receiver that polls, its own local notices do not; messages from its node cost the node
+/// link's overhead.
 #[test]
 fn messages_take_their_receiver_one_after_the_other() {
     let cost = Duration::from_millis(10);
@@ -126,7 +126,7 @@ fn messages_take_their_receiver_one_after_the_other() {
         }
         for i in 0..3u8 {
             assert_eq!(b.wait_notice().edata, u64::from(i));
-            // The receiver takes the first when it has left the sender.
+            // The receiver processes the first message after it has left the sender.
             assert!(start.elapsed() >= cost * (u32::from(i) + 2), "received one after the other");
         }
         a.close();
@@ -134,7 +134,7 @@ fn messages_take_their_receiver_one_after_the_other() {
     }
 }
 
-/// The caller is busy for that long, and no longer by design: a machine may be slow, never fast.
+/// The caller is busy at least for the modelled time; a slow machine may take longer.
 #[test]
 fn registrations_take_their_time() {
     let cost = Duration::from_millis(5);

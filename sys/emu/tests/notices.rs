@@ -1,4 +1,5 @@
-//! Every field of every notice, also those that the manual leaves open: programs of others look.
+//! Every field of every notice, also fields that the manual leaves undefined: other people's programs may read
+//! them.
 
 mod common;
 
@@ -8,7 +9,7 @@ use utofu_sys::*;
 
 const BOTH: std::ffi::c_ulong = LCL | RMT;
 
-/// The local and the remote notice of what `post` posts from the first end point to the second.
+/// The local and the remote notice of the operation that `post` posts from the first end point to the second.
 fn notices(
     post: impl FnOnce(&EndPoint, &EndPoint) -> i32,
 ) -> ([EndPoint; 2], utofu_mrq_notice, utofu_mrq_notice) {
@@ -52,11 +53,11 @@ fn of_a_get() {
 fn of_atomic_operations() {
     const OLD: u64 = 0x1122_3344_5566_7788;
     let null = std::ptr::null_mut();
-    // SAFETY: the buffers live for ever.
+    // SAFETY: the buffers are never freed.
     let swap8 = |a: &EndPoint, b: &EndPoint| unsafe {
         c::utofu_armw8(a.handle, b.id, UTOFU_ARMW_OP_SWAP, 1, b.stadd + 64, 9, BOTH, null)
     };
-    // SAFETY: the buffers live for ever.
+    // SAFETY: the buffers are never freed.
     let cswap4 = |a: &EndPoint, b: &EndPoint| unsafe {
         c::utofu_cswap4(a.handle, b.id, 0, 1, b.stadd + 64, 9, BOTH, null)
     };

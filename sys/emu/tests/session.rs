@@ -1,4 +1,4 @@
-//! Session mode: what is posted waits for the session progress steps of others.
+//! Session mode: posted operations wait for the session progress steps of other operations.
 
 mod common;
 
@@ -11,7 +11,7 @@ use utofu_sys::*;
 const SESSION: c_ulong = UTOFU_VCQ_FLAG_SESSION_MODE;
 const STEP: c_ulong = UTOFU_ONESIDED_FLAG_SPS(1);
 
-/// One end point for each of these flags, of ranks on nodes of their own, with 512 words each.
+/// One end point for each element of `flags`, on ranks of separate nodes, with 512 words each.
 fn ends(model: Model, flags: &[c_ulong]) -> (Arc<Job>, Vec<(EndPoint, *mut u64)>) {
     let coords = Job::coords_for_shape(&[1, flags.len() as u32]).unwrap();
     let job = Job::with_model(coords, model).unwrap();
@@ -27,7 +27,7 @@ fn ends(model: Model, flags: &[c_ulong]) -> (Arc<Job>, Vec<(EndPoint, *mut u64)>
 
 fn unread(ep: &EndPoint) -> usize {
     let mut n = 0;
-    // SAFETY: a valid place for the result.
+    // SAFETY: a valid address for the result.
     assert_eq!(unsafe { c::utofu_query_num_unread_tcq(ep.handle, &mut n) }, 0);
     n
 }
@@ -48,7 +48,7 @@ fn each_step_starts_the_next_operation() {
     assert_eq!(b.poll_tcq(), Ok(7));
     assert_eq!((word(*p, 10), word(*p, 11), unread(b)), (20, 1, 2));
     assert_eq!((b.poll_mrq().1.edata, b.poll_mrq().0), (0, UTOFU_ERR_NOT_FOUND));
-    // Polling the MRQ starts what may start, too; operations without steps start nothing.
+    // Polling the MRQ also starts operations that may start; operations without steps start nothing.
     a.piggyback8(b.id, 2, b.stadd + 88, 9, RMT);
     assert_eq!((b.poll_mrq().1.edata, b.poll_mrq().0), (9, UTOFU_ERR_NOT_FOUND));
     a.piggyback8(b.id, 3, b.stadd + 88, 0, UTOFU_ONESIDED_FLAG_SPS(2));
@@ -61,7 +61,7 @@ fn steps_that_come_first_start_what_is_posted_later() {
     let (_job, all) = ends(Model::default(), &[0, SESSION]);
     let [(a, _), (b, p)] = &all[..] else { unreachable!() };
     a.piggyback8(b.id, 1, b.stadd + 80, 0, UTOFU_ONESIDED_FLAG_SPS(15));
-    // A failed operation brings none.
+    // A failed operation delivers no progress steps.
     assert_eq!(a.put(b.id, a.stadd, b.stadd + (1 << 41), 8, 0, UTOFU_ONESIDED_FLAG_SPS(15)), 0);
     set(*p, 0, 5);
     for i in 0..16 {
@@ -85,8 +85,8 @@ fn what_waits_takes_the_room_of_the_queue() {
     assert_eq!(b.put(b.id, b.stadd, b.stadd + 80, 8, 0, TCQ), UTOFU_ERR_BUSY);
 }
 
-/// As a broadcast in a chain: the root's blocks start those of the next ranks, whose blocks start
-/// those behind. Prepared descriptors carry steps as well.
+/// A broadcast in a chain: the root's blocks start the blocks of the next rank, and these start the blocks of the
+/// rank after it. Prepared descriptors carry progress steps as well.
 fn chain(model: Model) {
     const BLOCKS: usize = 40;
     let (_job, all) = ends(model, &[0, SESSION, SESSION, SESSION]);
@@ -102,7 +102,7 @@ fn chain(model: Model) {
             let end = 8 * BLOCKS as u64;
             let (mut desc, mut size) = ([0u64; 8], 0);
             let to: *mut c_void = desc.as_mut_ptr().cast();
-            // SAFETY: valid pointers; the buffers live for ever.
+            // SAFETY: valid pointers; the buffers are never freed.
             unsafe {
                 let (h, from, rmt) = (ep.handle, ep.stadd, next.stadd);
                 let rc = c::utofu_put_stride(h, next.id, from, rmt, 8, 8, BLOCKS, 0, flags, null);

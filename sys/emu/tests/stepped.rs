@@ -1,4 +1,4 @@
-//! Stepped jobs: their owner is the device and the clock, and nothing happens between its steps.
+//! Stepped jobs: their owner advances the device and the clock, and nothing happens between its steps.
 
 mod common;
 
@@ -10,7 +10,7 @@ use utofu_sys::*;
 
 type Buffer = *mut u64;
 
-/// Two end points with buffers for ever, in one thread.
+/// Two end points with leaked buffers, in one thread.
 fn pair(model: Model) -> (Arc<Job>, [(EndPoint, Buffer); 2]) {
     let job = Job::stepped(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
     let ends = two_ends(&job, 64);
@@ -62,7 +62,7 @@ fn a_seed_decides_when_everything_happens() {
         let (job, [(a, _), (b, _)]) = pair(model);
         for at in 0..20 {
             assert_eq!(a.put(b.id, a.stadd + at * 8, b.stadd + at * 8, 8, 0, TCQ | RMT), 0);
-            // Some are under way together.
+            // Some operations are in flight at the same time.
             job.step(at * 3000);
         }
         assert_eq!(a.get(b.id, a.stadd, b.stadd, 8, 0, LCL), 0);
@@ -82,7 +82,7 @@ fn latencies_pass_as_the_owner_says() {
     job.step(499);
     assert!(b.poll_mrq().0 != 0);
     job.step(500);
-    // Time does not go back.
+    // Time does not run backwards.
     job.step(0);
     assert!(b.poll_mrq().0 == 0);
 }
@@ -101,7 +101,7 @@ fn operations_of_a_rank_end_with_it_and_those_that_reach_it_fail() {
     job.fail_rank(1);
     all(&job);
     assert_eq!((a.poll_mrq().0, word(to, 0)), (UTOFU_ERR_MRQ_PEER, 0));
-    // Nothing of it is under way, so nothing waits for the device.
+    // No operation of the rank is in flight, so nothing waits for the device.
     b.piggyback8(a.id, 1, a.stadd, 0, 0);
     job.fail_rank(1);
     b.close();
@@ -128,7 +128,7 @@ fn misuse_is_told_to_the_owner_and_does_not_end_the_job() {
     assert_eq!((job.take_misuse(), word(to, 0) as u32), (Vec::new(), 2));
 
     put(0);
-    // SAFETY: the buffer lives for ever.
+    // SAFETY: the buffer is never freed.
     unsafe { assert_eq!(c::utofu_dereg_mem(b.handle, b.stadd, 0), 0) };
     told("deregisters");
     all(&job);
@@ -163,17 +163,17 @@ fn posts_are_refused_as_if_the_queue_were_full() {
     assert!((100..300).contains(&refused(128)));
 }
 
-/// What was registered before its pages were unmapped leads to the old ones, and what is registered later to the new
-/// ones.
+/// A registration from before the pages were unmapped leads to the old pages, a later registration to the new
+/// pages.
 #[test]
 fn memory_that_was_unmapped_is_not_used_by_older_registrations() {
     const PAGE: usize = 1 << 16;
     let (job, [(a, _), (b, _)]) = pair(late(10));
-    // SAFETY: a layout with a size.
+    // SAFETY: the layout's size is not 0.
     let memory = unsafe { std::alloc::alloc_zeroed(Layout::from_size_align(PAGE, PAGE).unwrap()) };
     let register = || {
         let mut stadd = 0;
-        // SAFETY: it lives for ever.
+        // SAFETY: the memory is never freed.
         let code = unsafe { c::utofu_reg_mem(b.handle, memory.cast(), 64, 0, &raw mut stadd) };
         (code, stadd)
     };
@@ -190,10 +190,10 @@ fn memory_that_was_unmapped_is_not_used_by_older_registrations() {
     job.unmap(1, memory.addr()..memory.addr() + PAGE);
     assert_eq!(put(old), 1);
     assert_eq!(put(b.stadd), 0);
-    // One more registration shares the pages of the old one; one after its end has others.
+    // Another registration shares the pages of the old one; a registration after the old one's end has new pages.
     assert_eq!(register(), (0, old));
     assert_eq!(put(old), 1);
-    // SAFETY: registered twice.
+    // SAFETY: the memory was registered twice.
     (0..2).for_each(|_| assert_eq!(unsafe { c::utofu_dereg_mem(b.handle, old, 0) }, 0));
     job.refuse_registrations(1, 1);
     assert_eq!((register().0, job.take_refusal(1)), (UTOFU_ERR_FULL, true));
@@ -201,7 +201,7 @@ fn memory_that_was_unmapped_is_not_used_by_older_registrations() {
     assert_eq!((code, put(new), job.take_refusal(1)), (0, 0, false));
 }
 
-/// Gates of two ranks, connected with each other, under the owner's steps.
+/// Gates of two ranks, connected with each other, advanced by the owner's steps.
 #[test]
 fn packets_of_gates_take_steps_and_wake_whoever_waits() {
     let job = Job::stepped(Job::coords_for_shape(&[1, 2]).unwrap(), late(11)).unwrap();
@@ -209,7 +209,7 @@ fn packets_of_gates_take_steps_and_wake_whoever_waits() {
         .map(|rank| {
             let _me = job.enter(rank);
             let mut id = 0;
-            // SAFETY: room for one.
+            // SAFETY: room for one id.
             assert_eq!(unsafe { c::utofu_alloc_vbg(0, 1, 0, &raw mut id) }, 0);
             id
         })
@@ -226,9 +226,9 @@ fn packets_of_gates_take_steps_and_wake_whoever_waits() {
         // SAFETY: one setting.
         assert_eq!(unsafe { c::utofu_set_vbg(&raw mut setting, 1) }, 0);
     }
-    // SAFETY: gates that exist.
+    // SAFETY: the gates exist.
     let start = |rank: usize| unsafe { c::utofu_barrier(gates[rank], 0) };
-    // SAFETY: as above.
+    // SAFETY: the gates exist.
     let poll = |rank: usize| unsafe { c::utofu_poll_barrier(gates[rank], 0) };
     assert_eq!((job.n_gates(), job.due()), (2, None));
     for _ in 0..20 {
@@ -241,7 +241,7 @@ fn packets_of_gates_take_steps_and_wake_whoever_waits() {
             assert_eq!((of_rank.count(), poll(rank)), (2, 0));
         }
     }
-    // Packets of a rank that is gone do not come, and those to it are lost.
+    // Packets from a failed rank do not arrive, and packets to it are lost.
     assert_eq!((start(0), start(1)), (0, 0));
     job.fail_rank(1);
     assert_eq!((all(&job).len(), poll(0)), (2, UTOFU_ERR_NOT_COMPLETED));

@@ -1,4 +1,4 @@
-//! Ranks as threads: what only several ranks of one process can show.
+//! Ranks as threads: tests that need several ranks in one process.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::*;
 use utofu_emu::{Job, c};
 use utofu_sys::*;
 
-/// Runs `play` as every rank of a job, with its buffer of `words` words and with everybody's VCQ id
-/// and STADD.
+/// Runs `play` as every rank of a job, with the rank's buffer of `words` words and with all ranks' VCQ ids and
+/// STADDs.
 fn ranks(
     shape: &[u32],
     words: usize,
@@ -27,7 +27,7 @@ fn ranks(
     });
 }
 
-/// Many senders push into one queue; every sender's notices must come in its order.
+/// Many senders push into one queue; the notices of each sender must arrive in its order.
 #[test]
 fn many_ranks_put_to_one() {
     const PUTS: u64 = 20_000;
@@ -52,12 +52,12 @@ fn many_ranks_put_to_one() {
     });
 }
 
-/// A thread that reads aligned words while another rank puts them meets no word of two puts.
+/// A thread that reads aligned words while another rank puts them sees no word that mixes two puts.
 #[test]
 fn words_are_put_whole() {
     ranks(&[2], 64, |rank, ep, buf, all| {
         if rank == 0 {
-            // SAFETY: the second half of the buffer, which only the other rank writes.
+            // SAFETY: the second half of the buffer; only the other rank writes it.
             unsafe { read_words(ep, buf.as_ptr().add(32), all[1]) };
         } else {
             put_words(ep, all[0].0, buf, all[0].1 + 256);
@@ -67,7 +67,7 @@ fn words_are_put_whole() {
 
 fn info(ep: &EndPoint) -> ([u8; 6], u16, u16, u16) {
     let (mut at, mut tni, mut cq, mut extra) = ([0u8; 6], 9, 9, 0);
-    // SAFETY: valid places for the results.
+    // SAFETY: valid addresses for the results.
     let rc =
         unsafe { c::utofu_query_vcq_info(ep.id, at.as_mut_ptr(), &mut tni, &mut cq, &mut extra) };
     assert_eq!(rc, 0);
@@ -76,7 +76,7 @@ fn info(ep: &EndPoint) -> ([u8; 6], u16, u16, u16) {
 
 fn tnis() -> Vec<u16> {
     let (mut ids, mut n) = (std::ptr::null_mut(), 0);
-    // SAFETY: valid places; the array has as many elements, and is freed once.
+    // SAFETY: valid addresses; the array has `n` elements, and is freed once.
     unsafe {
         assert_eq!(c::utofu_get_onesided_tnis(&mut ids, &mut n), 0);
         let list = std::slice::from_raw_parts(ids, n).to_vec();
@@ -85,8 +85,8 @@ fn tnis() -> Vec<u16> {
     }
 }
 
-/// Ranks of one node have CQs of their own, so each can have every component id; they reach each
-/// other by ids that they compute, also by those that fit another machine.
+/// Each rank of a node has its own CQs, so each can use every component id. Ranks reach each other by computed ids,
+/// also by ids computed for another machine.
 #[test]
 fn ranks_of_a_node_have_cqs_of_their_own() {
     const CMP: u16 = 7;
@@ -110,7 +110,7 @@ fn ranks_of_a_node_have_cqs_of_their_own() {
             let first = rank % groups * width;
             assert_eq!(tnis(), (first as u16..(first + width) as u16).collect::<Vec<_>>());
             let (mut handle, mut id, mut stadd) = (0, 0, 0);
-            // SAFETY: valid places for the results; the buffer outlives the end point.
+            // SAFETY: valid addresses for the results; the buffer outlives the end point.
             unsafe {
                 let foreign = (first + width) as u16 % 6;
                 let rc = c::utofu_create_vcq_with_cmp_id(foreign, CMP, 0, &mut handle);
@@ -132,7 +132,7 @@ fn ranks_of_a_node_have_cqs_of_their_own() {
             let (tni, mut id) = (info(target).1, 0);
             for cq in [cqs[to], guesses[to]] {
                 let mut at = here;
-                // SAFETY: valid places.
+                // SAFETY: valid addresses.
                 let rc =
                     unsafe { c::utofu_construct_vcq_id(at.as_mut_ptr(), tni, cq, CMP, &mut id) };
                 assert_eq!(rc, 0);
@@ -146,15 +146,15 @@ fn ranks_of_a_node_have_cqs_of_their_own() {
     }
 }
 
-/// Bytes of memory that this process uses.
+/// Bytes of resident memory of this process.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096
 }
 
-/// 64 ranks with six queues each, through which more passes than they hold, stay small: at full
-/// size the queues would take 3 GB.
+/// The queues of 64 ranks with six queues each stay small, although more notices pass through them than they hold:
+/// at full size they would take 3 GB.
 #[test]
 fn queues_cost_what_is_used() {
     let job = Job::threads(Job::coords_for_shape(&[4, 4, 4]).unwrap());

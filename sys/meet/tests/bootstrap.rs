@@ -1,4 +1,4 @@
-//! The exchange, among threads: through a file and in memory, by one set of expectations.
+//! The exchange among threads, through a file and in memory, with the same expectations.
 
 use std::path::Path;
 use std::thread;
@@ -9,17 +9,17 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a time-out is what is tested.
+/// For tests of the timeout itself.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// What `attempt` returns with a time-out that is long enough for those ranks to meet that there are. On a
-/// busy machine [`SHORT`] is not: then it returns nothing.
+/// Returns the result of `attempt` with a timeout that is long enough for the ranks that exist to meet. On a busy
+/// machine [`SHORT`] is too short, and `attempt` returns `None`.
 fn in_time<R>(attempt: impl Fn(Duration) -> Option<R>) -> R {
     let mut timeouts = (0..4).map(|n| SHORT * 4u32.pow(n));
     timeouts.find_map(attempt).expect("the ranks meet")
 }
 
-/// Runs `body` as every rank, each in a thread; returns what the ranks return.
+/// Runs `body` as every rank, each in a thread; returns the ranks' results.
 fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
     hopbine_testing::ranks::ranks(0..size, |rank, _| body(rank))
 }
@@ -28,17 +28,17 @@ fn by_file(path: &Path, rank: usize, size: usize) -> Bootstrap {
     Bootstrap::join(path, (rank, size), TIMEOUT, false).expect("everyone comes")
 }
 
-/// Two ranks that have met at files of a directory.
+/// Two ranks that have met through files of a directory.
 fn two(body: impl Fn(usize, Bootstrap, &Path) + Sync) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
     ranks(2, |rank| body(rank, by_file(&path, rank, 2), dir.path()));
 }
 
-/// What every exchange must do.
+/// Checks that every exchange must pass.
 fn check(x: &mut dyn Exchange) {
     let (rank, size) = (x.rank(), x.size());
-    // Differing lengths, empty ones, some longer than a record of the file.
+    // Different lengths: empty messages, and messages longer than a record of the file.
     for scale in [0, 1, 700, 5000] {
         let message = |r: usize| vec![(r * 7 + scale) as u8; r * scale];
         let want: Vec<_> = (0..size).map(message).collect();
@@ -47,7 +47,7 @@ fn check(x: &mut dyn Exchange) {
             want.iter().collect::<Records>()
         );
     }
-    // Many quick rounds: nobody may see a neighbour's earlier or later one.
+    // Many short rounds: no rank may see a neighbour's message of an earlier or later round.
     for round in 0..30u64 {
         let value = |r: usize| (round << 8 | r as u64).to_le_bytes().to_vec();
         let want: Vec<_> = (0..size).map(value).collect();
@@ -71,7 +71,7 @@ fn threads_exchange_in_memory() {
 fn ranks_exchange_through_a_file_and_what_it_held_before_does_no_harm() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
-    // The same file again and again, also with another number of ranks.
+    // Reuses one file, also with another number of ranks.
     for size in [1, 4, 4, 3] {
         ranks(size, |rank| check(&mut by_file(&path, rank, size)));
     }
@@ -80,7 +80,7 @@ fn ranks_exchange_through_a_file_and_what_it_held_before_does_no_harm() {
     ranks(2, |rank| check(&mut by_file(&path, rank, 2)));
 }
 
-/// Ranks that meet again at once, while others have not read the last answer yet.
+/// Ranks meet again immediately, before other ranks have read the last answer.
 #[test]
 fn ranks_meet_again_at_the_same_file() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -94,7 +94,7 @@ fn ranks_meet_again_at_the_same_file() {
     });
 }
 
-/// What another user may have prepared is refused, and nothing of it is changed.
+/// Files that another user may have prepared are refused, and not changed.
 #[test]
 fn files_of_others_are_refused() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -118,18 +118,18 @@ fn files_of_others_are_refused() {
     refused(dir.path());
     mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
     assert!(refused(&at("pipe")).contains("not a regular file"));
-    // Rank 0's file beside a good one.
+    // Rank 0's file next to a valid one.
     symlink(at("victim"), at("good.all")).expect("can be made");
     assert!(refused(&at("good")).contains("symbolic link"));
     assert_eq!(std::fs::read(at("victim")).expect("is there"), b"precious");
-    // What is made is this user's alone.
+    // Created files belong to this user only.
     drop(by_file(&at("made"), 0, 1));
     for name in ["made", "made.all"] {
         assert_eq!(std::fs::metadata(at(name)).expect("is there").mode() & 0o777, 0o600);
     }
 }
 
-/// Files that are cut while ranks meet: nobody crashes.
+/// Files are truncated while ranks meet: no rank crashes.
 #[test]
 fn files_that_shrink_end_in_a_missing_rank() {
     two(|rank, mut x, dir| {
@@ -151,7 +151,7 @@ fn a_late_rank_is_waited_for() {
     let path = dir.path().join("meet");
     for _ in 0..2 {
         ranks(3, |rank| {
-            // In the second turn the others see this rank's old records meanwhile.
+            // In the second round the other ranks meanwhile see the old records of this rank.
             if rank == 1 {
                 thread::sleep(Duration::from_millis(100));
             }
@@ -211,7 +211,7 @@ fn ranks_that_disagree_on_their_number_are_told() {
     assert!(errors[1].to_string().contains("HOPBINE_SIZE=2"), "{}", errors[1]);
 }
 
-/// Of two processes with one rank, the one whose hello is gone says so.
+/// If two processes have the same rank, the process whose hello is overwritten reports it.
 #[test]
 fn a_rank_that_comes_twice_is_told() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -227,7 +227,7 @@ fn a_rank_that_comes_twice_is_told() {
     }
 }
 
-/// What ranks of one launcher have made goes when they have met, and when they have not.
+/// The files that ranks of one launcher create are removed, whether the ranks have met or not.
 #[test]
 fn files_of_one_job_go() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -253,7 +253,7 @@ fn a_rank_of_another_release_is_named_with_both_protocols() {
     let dir = tempfile::tempdir().expect("a directory");
     for (me, other) in [(0, 1), (1, 0)] {
         let path = dir.path().join(format!("meet{me}"));
-        // Each rank has three records, of which the first is its hello.
+        // Each rank has three records; the first is its hello.
         let mut bytes = vec![0; 6 * RECORD];
         bytes[3 * RECORD * other..][..8].copy_from_slice(b"hopbine\x09");
         std::fs::write(&path, bytes).expect("a file");
@@ -290,7 +290,7 @@ fn everyone_agrees_on_who_lacks_something() {
         let mine = if rank % 2 == 1 { lacking("no luck") } else { Ok(&[7u8][..]) };
         let refusal = exchange.agree(mine).unwrap().unwrap_err();
         assert_eq!(refusal.to_string(), "rank 1: no luck on 1");
-        // The exchange is still in step; what is given may be empty, or differ in length.
+        // The exchange is still in step; contributions may be empty, or differ in length.
         let mine = vec![rank as u8; rank];
         let all = exchange.agree(Ok(&mine)).unwrap().unwrap();
         let expected: [&[u8]; 4] = [&[], &[1], &[2, 2], &[3, 3, 3]];

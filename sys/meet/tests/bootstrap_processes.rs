@@ -1,5 +1,5 @@
-//! The rendezvous among processes, started as a launcher would: by environment only. This program
-//! is its own ranks (no test harness, so that it can be started again as a rank).
+//! The rendezvous among processes, started as by a launcher: only through the environment. This program also runs
+//! as the ranks (no test harness, so that it can be started again as a rank).
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn meet(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
     Place::find(&from_environment)?.meet(&from_environment, ".test", timeout)
 }
 
-/// One rank: everyone's process number must reach everyone.
+/// One rank: every rank must receive every rank's process number.
 fn rank() -> ExitCode {
     let outcome = meet(Duration::from_secs(60)).and_then(|mut x| {
         let mine = format!("{} is {}", x.rank(), std::process::id());

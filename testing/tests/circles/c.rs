@@ -1,4 +1,5 @@
-//! C files: one depends on the headers that it includes and on the files whose functions it calls.
+//! Dependencies between C files: a file depends on the headers that it includes and on the files whose functions it
+//! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,16 +7,16 @@ use std::path::Path;
 
 use crate::{Edges, files};
 
-/// One file, without comments and literals.
+/// A C file without comments and literals.
 struct Source {
     text: String,
     includes: BTreeSet<String>,
-    /// Functions that other files can call, and those that only this one can.
+    /// Functions with external linkage, and `static` functions.
     public: BTreeSet<String>,
     private: BTreeSet<String>,
 }
 
-/// Replaces comments and literals by spaces, but for the names of included files.
+/// Replaces each comment and literal by a space, except the names of included files.
 fn stripped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -41,7 +42,7 @@ fn stripped(text: &str) -> String {
     out
 }
 
-/// Every name that stands before a parenthesis, and where.
+/// Every name that precedes a parenthesis, and its offset in bytes.
 fn called(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('(').filter_map(|(at, _)| {
         let before = text[..at].trim_end_matches(' ');
@@ -54,13 +55,14 @@ fn called(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Definitions begin at the first column, and their heads end with a brace.
+/// Names of the functions defined in `text`, and whether each is `static`. A definition begins in the first column,
+/// and its head ends with a brace.
 fn definitions(text: &str) -> impl Iterator<Item = (&str, bool)> {
     called(text).filter_map(|(at, name)| {
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let line = &text[start..];
         let head = &line[..line.find(['{', ';']).unwrap_or(line.len())];
-        // A macro at the first column has no type before it.
+        // The invocation of a macro begins in the first column too, but no type precedes its name.
         let is_head = at > start
             && line.starts_with(|c: char| c.is_ascii_alphabetic())
             && line[head.len()..].starts_with('{')
@@ -95,7 +97,7 @@ impl Source {
     }
 }
 
-/// Which file depends on which, in this directory.
+/// Dependencies between the C files of a directory.
 pub fn dependencies(directory: &Path) -> Edges<String> {
     let mut found = Vec::new();
     files(directory, "c", &mut found);
@@ -116,7 +118,7 @@ pub fn edges(texts: &BTreeMap<String, String>) -> Edges<String> {
         if is_header(file) {
             continue;
         }
-        // A macro of a header calls where it is used.
+        // A macro of a header contributes calls to each file that includes the header.
         let of_headers = source
             .includes
             .iter()

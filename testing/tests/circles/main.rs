@@ -1,7 +1,7 @@
-//! No circle of files, in any crate of the workspace.
+//! No files of a crate of the workspace depend on each other in a circle.
 //!
-//! A Rust file depends on the files whose modules its `use` declarations and its paths name, through
-//! re-exports to where an item is; `pub use` and `mod` of a parent, and tests, do not count. For C see `c.rs`.
+//! A Rust file depends on the files of the modules that its `use` declarations and paths name; a re-export is
+//! followed to the file of the item. A parent's `pub use` and `mod`, and tests, do not count. For C files see `c.rs`.
 
 mod c;
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
 
-/// A module below its crate: `[]` is the crate's root.
+/// Path of a module within its crate; `[]` is the crate's root.
 type Module = Vec<String>;
 type Edges<N> = BTreeMap<N, BTreeSet<N>>;
 
@@ -20,12 +20,12 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// All files below `directory` with this extension.
+/// Appends all files below `directory` with this extension to `found`.
 fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let path = entry.path();
-        // Not what is built, nor behind links, which may lead round.
+        // Skips build output, and does not follow links, which can form cycles.
         if entry.file_type().unwrap().is_dir() {
             if !path.ends_with("target") {
                 files(&path, extension, found);
@@ -36,7 +36,7 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The circles of a graph: its strongly connected components of more than one node.
+/// Circles of a graph: its strongly connected components, except single nodes without an edge to themselves.
 fn circles<N: Ord + Clone>(edges: &Edges<N>) -> Vec<Vec<N>> {
     let reached = |from: &N| {
         let (mut seen, mut todo) = (BTreeSet::new(), vec![from.clone()]);
@@ -73,12 +73,12 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// What one file names.
+/// Names that one file uses and re-exports.
 #[derive(Default)]
 struct Names {
-    /// Paths that begin with `crate`, `self` or `super`, and how deep in modules of the file they stand.
+    /// Used paths, each with its depth in modules within the file.
     named: Vec<(usize, Module)>,
-    /// What its module offers by `pub use`: name and path.
+    /// Re-exports of the file's module (`pub use`): name and path.
     offered: Vec<(String, Module)>,
     depth: usize,
 }
@@ -147,8 +147,8 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-/// `path` as it stands in `module`, from the crate's root; `None` if it does not name the crate's own. Paths
-/// without `crate`, `self` or `super` are relative to the module if `is_relative`.
+/// Path from the crate's root for `path` in `module`; `None` if `path` is not within the crate. Paths without
+/// `crate`, `self` or `super` are relative to the module if `is_relative`.
 fn absolute(module: &Module, path: &Module, is_relative: bool) -> Option<Module> {
     let first = path.first()?;
     let mut at = match &first[..] {
@@ -165,7 +165,7 @@ fn absolute(module: &Module, path: &Module, is_relative: bool) -> Option<Module>
     Some([&at[..], rest].concat())
 }
 
-/// Which file's module depends on which, in the crate whose root file is in `source`.
+/// Dependencies between the modules' files of the crate whose root file is in `source`.
 fn dependencies(source: &Path) -> Edges<String> {
     let mut found = Vec::new();
     files(source, "rs", &mut found);
@@ -184,7 +184,7 @@ fn dependencies(source: &Path) -> Edges<String> {
         let names = modules.entry(module).or_default();
         names.visit_file(&file);
     }
-    // The module in whose file an item is.
+    // Returns the module in whose file an item is.
     let place = |path: &Module| {
         let mut path = path.clone();
         for _ in 0..8 {
@@ -203,7 +203,7 @@ fn dependencies(source: &Path) -> Edges<String> {
     for (module, names) in &modules {
         let of_module: &mut BTreeSet<String> = edges.entry(name(module)).or_default();
         for (depth, path) in &names.named {
-            // Modules within a file are part of it.
+            // Modules within a file count as the file itself.
             let inner = [&module[..], &vec![String::new(); *depth][..]].concat();
             let Some(path) = absolute(&inner, path, false) else { continue };
             let path: Module = path.into_iter().filter(|segment| !segment.is_empty()).collect();
@@ -256,7 +256,7 @@ fn no_files_in_c_are_in_a_circle() {
     let has = |from: &str, to: &str| edges[from].contains(to);
     assert!(edges.len() > 25, "{} files", edges.len());
     assert!(has("requests.c", "job.h") && has("requests.c", "background.c"), "{edges:?}");
-    // By a macro of a header.
+    // `complete.c` calls `behind.c` through a macro of a header.
     assert!(has("complete.c", "behind.c"), "{edges:?}");
     assert_eq!(circles(&edges), Vec::<Vec<String>>::new());
 }

@@ -1,4 +1,4 @@
-//! Communicators of some of the ranks.
+//! Communicators of some of the world's ranks.
 
 use super::DRIVES;
 use crate::common::calls::{checked, config};
@@ -8,8 +8,8 @@ use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
 use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Hardware, emulate};
 
-/// Threads of every rank make, use and drop communicators of the thread's own communicator at
-/// the same time: what they agree on does not get mixed up.
+/// Threads of every rank create, use and drop duplicates of their own communicators at the same time: their
+/// agreements do not mix.
 #[test]
 fn threads_make_communicators_at_once() {
     for drive in DRIVES {
@@ -39,7 +39,7 @@ fn threads_make_communicators_at_once() {
     }
 }
 
-/// Rows, columns and planes, used in turn and at once.
+/// Rows, columns and planes, used in turn and at the same time.
 pub fn rows_and_columns(comm: &Communicator) {
     let n_dims = comm.shape().n_dims();
     let world = comm.coordinates();
@@ -47,7 +47,7 @@ pub fn rows_and_columns(comm: &Communicator) {
     for dim in 0..n_dims {
         let line = comm.sub_box(&[dim]).unwrap();
         assert_eq!(line.size(), comm.shape().size(dim));
-        // The ranks of a node are a torus of one node.
+        // A communicator of a node's ranks has the shape of a torus of one node.
         let (axes, at) = (line.shape().axes(), line.coordinates());
         assert_eq!(axes.last(), Some(&comm.shape().axes()[dim]));
         assert_eq!(at.as_slice().last(), Some(&world[dim]));
@@ -65,7 +65,7 @@ pub fn rows_and_columns(comm: &Communicator) {
             checked(one, 100 * round + index);
         }
     }
-    // All at once, started here and there in different orders.
+    // All requests at the same time, started in different orders on different ranks.
     let mut running: Vec<_> = boxes
         .iter()
         .map(|one| (u64::from(one.size()), one.allreduce_init(vec![1u64; 900], Op::Sum).unwrap()))
@@ -88,7 +88,7 @@ fn rows_columns_and_planes_keep_their_shape() {
             emulate(&config(sizes, drive), rows_and_columns).unwrap();
         }
     }
-    // A rank map of its own.
+    // With a user-defined rank map.
     let map = "0,1\n1,1\n0,0\n1,0\n0,2\n1,2\n".replace(',', " ");
     let shape = Shape::torus(&[2, 3]).unwrap();
     let map = hopbine::torus::geometry::RankMap::parse(&shape, &map).unwrap();
@@ -100,7 +100,7 @@ fn rows_columns_and_planes_keep_their_shape() {
 fn groups_are_what_their_lists_say() {
     emulate(&config(&[3, 4], Drive::Inline), |comm| {
         let rank = comm.rank();
-        // Two groups at once, in an order of their own, and a rank in neither.
+        // Two groups at the same time, each with its own order of ranks, and a rank in neither group.
         let lists: [&[u32]; 2] = [&[7, 2, 11, 0, 5], &[1, 3, 4, 6, 8, 9]];
         let list = lists.iter().find(|list| list.contains(&rank)).copied().unwrap_or(&[]);
         let group = comm.group(list).unwrap();
@@ -113,7 +113,7 @@ fn groups_are_what_their_lists_say() {
             let half = group.split(Some(group.rank() / 3), 0).unwrap().unwrap();
             checked(&half, 70);
         }
-        // Two neighbouring columns are a box of the torus, without one of its ways round.
+        // Two neighbouring columns are a box of the torus; one of the box's dimensions is not a ring.
         let within = (1..=2).contains(&comm.coordinates()[1]);
         let square = comm.split(within.then_some(3), 0).unwrap();
         if let Some(square) = square {
@@ -123,7 +123,7 @@ fn groups_are_what_their_lists_say() {
             assert_ne!(square.shape().axes()[1].link, comm.shape().axes()[1].link);
             checked(&square, 5000);
         }
-        // What is wrong is said, and harms nobody.
+        // A wrong call returns an error, and harms no other rank.
         assert!(matches!(comm.group(&[0, 0]), Err(Error::Group { .. })));
         assert!(matches!(comm.group(&[12]), Err(Error::Group { .. })));
         let disagreeing: &[u32] = if rank == 0 { &[0, 1] } else { &[0, 1, 2] };
@@ -140,7 +140,7 @@ fn any_thread_can_make_and_drop() {
     let config = config(&[2, 2], Drive::Inline).with(|config| config.ports = Some(1));
     emulate(&config, |comm| {
         std::thread::scope(|threads| {
-            // Neither thread is the rank's own.
+            // Both threads differ from the rank's own thread.
             let second = threads.spawn(|| comm.duplicate()).join().unwrap().unwrap();
             checked(&second, 3000);
             let third = second.with(CallOptions::new().ports(1));
@@ -164,7 +164,7 @@ fn options_are_inherited() {
         let unknown = magic.duplicate().unwrap();
         let error = unknown.allreduce_in_place(&mut [0u64; 9], Op::Sum).unwrap_err();
         assert!(matches!(error, Error::UnknownAlgorithm { .. }));
-        // A duplicate has gates, or a flat buffer, of its own.
+        // A duplicate has its own gates, or its own flat buffer.
         let always = second.with(CallOptions::new().hardware(Hardware::Always));
         always.barrier().unwrap();
     })

@@ -1,5 +1,5 @@
-//! Several communicators at once, of the same ranks and of some: from two threads of every rank,
-//! from one thread, made and dropped in many ways; with ranks as threads and as processes.
+//! Several communicators at the same time, of all ranks and of some: used from two threads of every rank, from one
+//! thread, created and dropped in many ways; with ranks as threads and as processes.
 
 mod groups;
 
@@ -19,10 +19,10 @@ use utofu::Api;
 use utofu::handles::{Vcq, VcqFlags};
 
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
-/// VCQs on a TNI.
+/// VCQs that a TNI has.
 const VCQS: usize = 64;
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| match name {
@@ -48,13 +48,13 @@ fn scenarios() {
     });
 }
 
-/// Addresses that this process uses.
+/// Bytes of this process's address space that are mapped.
 fn bytes_mapped() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// Every rank has two threads, each with its communicator, that do not wait for each other.
+/// Every rank has two threads, each with its own communicator; the threads do not wait for each other.
 fn two_at_once(comm: &Communicator, calls: usize, seed: u64, longest_pause: Duration) {
     let second = comm.duplicate().unwrap();
     assert_eq!((second.rank(), second.size()), (comm.rank(), comm.size()));
@@ -106,8 +106,8 @@ fn two_threads_of_every_process() {
     ranks(2, "two_at_once", &[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", library)]);
 }
 
-/// One thread has operations of both under way; even ranks wait for the one first, odd ranks
-/// for the other.
+/// One thread has active operations on two communicators; even ranks wait for the first communicator's operation
+/// first, odd ranks for the second's.
 fn opposite_orders(comm: &Communicator) {
     let second = comm.duplicate().unwrap();
     let is_even = comm.rank().is_multiple_of(2);
@@ -130,7 +130,7 @@ fn opposite_orders(comm: &Communicator) {
                         while !b.test() {}
                         a.wait().map(drop)
                     }
-                    // At the gates of the one, with the other under way.
+                    // Waits at the gates of one communicator while the other communicator's operation is active.
                     (_, true) => comm.barrier().and(b.wait().map(drop)).and(second.barrier()),
                     (_, false) => b.wait().map(drop).and(comm.barrier()).and(second.barrier()),
                 }
@@ -159,7 +159,7 @@ fn one_thread_waits_in_opposite_orders() {
     }
 }
 
-/// Lets threads go one after the other, in an order.
+/// Makes threads run one after the other, in a given order.
 struct Turns(Mutex<usize>, Condvar);
 
 impl Turns {
@@ -174,7 +174,7 @@ impl Turns {
     }
 }
 
-/// Each rank has a thread for each of some duplicates, and drops them in an order of its own, while the parent is in use.
+/// Each rank has a thread for each of `N` duplicates, and drops them in its own order, while the parent is in use.
 fn dropped_in_any_order(comm: &Communicator) {
     const N: usize = 4;
     let duplicates: Vec<Communicator> = (0..N).map(|_| comm.duplicate().unwrap()).collect();
@@ -218,7 +218,7 @@ fn one_after_the_other(comm: &Communicator, rounds: usize) {
         checked(&second, [10, 300, 2000][round % 3]);
         match round % 3 {
             0 => {
-                // Of the duplicate, not of the original.
+                // A duplicate of the duplicate, not of the original.
                 let third = second.duplicate().unwrap();
                 checked(&third, 77);
                 drop(third);
@@ -257,14 +257,14 @@ fn memory_comes_back() {
     ranks(3, "one_after_the_other", &[("HOPBINE_DRIVE", "workers"), ("HOPBINE_PORTS", "2")]);
 }
 
-/// Takes VCQs of this rank's node, on the TNI with this index.
+/// Creates `n` VCQs for this rank's node, on the TNI with index `tni`.
 fn take_vcqs(tni: usize, n: usize) -> Vec<Vcq> {
     let api = Api::emulated();
     let tni = api.onesided_tnis().unwrap()[tni];
     (0..n).map(|_| Vcq::create(api, tni, VcqFlags::NONE).unwrap()).collect()
 }
 
-/// No part of the device is left, and none is needed.
+/// A communicator needs no VCQ: all others are taken.
 #[test]
 fn a_communicator_costs_no_vcq() {
     let config = config(&[2, 2], Drive::Inline).with(|config| config.ports = Some(1));
@@ -279,8 +279,8 @@ fn a_communicator_costs_no_vcq() {
     .unwrap();
 }
 
-/// As many communicators as a program may want, with operations under way on many, some of
-/// which end in any order on several threads.
+/// Many communicators, with active operations on many of them. Several threads drop some of the communicators, in
+/// any order.
 fn many_at_once(comm: &Communicator, n: usize) {
     let mut all: Vec<Communicator> = Vec::new();
     for index in 0..n {
@@ -306,7 +306,7 @@ fn many_at_once(comm: &Communicator, n: usize) {
         persistent.shuffle(&mut rng);
         for (index, size, mut allreduce) in persistent {
             if rng.random_bool(0.1) {
-                // Waits, too.
+                // The drop also waits.
                 drop(allreduce);
                 continue;
             }

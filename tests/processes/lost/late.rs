@@ -1,4 +1,4 @@
-//! Ranks that are late, or stopped, while others wait for them: nobody takes them for dead.
+//! Ranks that are late or stopped while other ranks wait for them: no rank reports them as dead.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use hopbine::init;
 use hopbine::reduce::Op;
 use hopbine_testing::processes::{Process, wait_until};
 
-/// The entry of every rank; see `common::processes`.
+/// The entry point of every rank; see `common::processes`.
 #[test]
 fn scenarios() {
     run_scenario(|name| {
@@ -24,7 +24,7 @@ fn scenarios() {
     });
 }
 
-/// The file beside the rendezvous `file` that lets a late rank go on.
+/// The file next to the rendezvous `file` whose existence lets a late rank continue.
 fn leave_to_go(file: &Path) -> PathBuf {
     file.with_file_name("go")
 }
@@ -32,7 +32,7 @@ fn leave_to_go(file: &Path) -> PathBuf {
 /// Returns when the test has called [`let_go`].
 pub fn come_late() {
     let go = leave_to_go(Path::new(&std::env::var_os("HOPBINE_RENDEZVOUS").unwrap()));
-    // No file is opened: a scenario forbids that.
+    // Opens no file, since a scenario forbids that.
     while !go.exists() {
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -42,8 +42,8 @@ pub fn let_go(dir: &tempfile::TempDir) {
     std::fs::write(leave_to_go(&dir.path().join("rendezvous")), "").unwrap();
 }
 
-/// Ends the warning of a rank whose wait is too long. Before that the rank has looked thoroughly for
-/// whoever is at fault.
+/// The end of the warning of a rank that waits too long. Before the warning the rank has searched thoroughly for
+/// the rank at fault.
 const WARNING: &str = "; waiting on";
 
 fn wait_for_warning(ranks: &mut [Process]) {
@@ -52,12 +52,12 @@ fn wait_for_warning(ranks: &mut [Process]) {
     });
 }
 
-/// A rank that cannot open any more files waits for one that is late.
+/// A rank that cannot open any more files waits for a late rank.
 fn crowded() {
     let world = init().unwrap();
     let comm = world.communicator();
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limits are written to `limit`, and read from there.
+    // SAFETY: the calls write the limits to `limit`, and read them from there.
     unsafe {
         assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
         let none = libc::rlimit { rlim_cur: 0, ..limit };
@@ -67,19 +67,19 @@ fn crowded() {
         come_late();
     }
     small(comm).unwrap();
-    // SAFETY: as above.
+    // SAFETY: the call reads the limits from `limit`.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
     world.finish().unwrap();
 }
 
-/// Runs `scenario` on so many ranks, of which the victim is late until one of `waiting` has warned of it, which no other
-/// does.
+/// Runs `scenario` on `n` ranks. The victim is late until one of the ranks in `waiting` has warned of it; no other
+/// rank warns.
 fn late_rank_is_waited_for(n: usize, scenario: &str, waiting: Range<usize>) {
     four_at_a_time(["emu", "shm"], |backend| {
         let env = [("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "4")];
         let (dir, mut children) = start(n, scenario, &env);
         wait_for_warning(&mut children[waiting.clone()]);
-        // The others have waited as long.
+        // By now the other ranks have waited as long.
         std::thread::sleep(Duration::from_millis(1500));
         let_go(&dir);
         let ended = all_well(scenario, children);
@@ -93,11 +93,11 @@ fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
     late_rank_is_waited_for(3, "crowded", 0..2);
 }
 
-/// The last calls before the end, in which some only give: the root waits for one that is late, when others
+/// The last calls before the end, in which some ranks only send: the root waits for a late rank after other ranks
 /// have left.
 fn last() {
     if std::env::var("HOPBINE_RANK").unwrap() != "0" {
-        // They leave long before the late rank does.
+        // The ranks other than 0 leave long before the late rank.
         // SAFETY: no other thread of this program uses the environment now.
         unsafe { std::env::set_var("HOPBINE_TIMEOUT", "60") };
     }

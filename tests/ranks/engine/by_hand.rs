@@ -1,4 +1,4 @@
-//! Plans made by hand, for what no algorithm does.
+//! Hand-made plans, for cases that no algorithm produces.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn transfer(peer: u32, start: u32, len: u32) -> Transfer {
     Transfer { peer: hopbine_torus::Rank(peer), port: PortId(0), runs }
 }
 
-/// A plan of one step on one lane over a vector of some pieces, for what no algorithm does.
+/// A plan of one step on one lane, over a vector of `n_positions` pieces.
 fn one_step(rank: u32, n_ranks: u32, n_positions: u32, step: Step) -> Plan {
     let space = Space { payload: Payload::Vector, n_positions, order: BlockOrder::Identity };
     let lane = Lane {
@@ -29,7 +29,7 @@ fn one_step(rank: u32, n_ranks: u32, n_positions: u32, step: Step) -> Plan {
     Plan { collective: Collective::Allreduce, rank, n_ranks, root, lanes: vec![lane] }
 }
 
-/// Everybody sends everything to everybody at once and folds in rank order.
+/// Every rank sends its whole vector to every other rank and folds all vectors in rank order.
 fn fold_plan(rank: u32, n_ranks: u32, positions: u32) -> Plan {
     let others = || (0..n_ranks).filter(move |&other| other != rank);
     let step = Step {
@@ -66,7 +66,8 @@ fn folds_give_identical_bits() {
         segment_bytes: Some(64),
         staged: None,
     };
-    // Exact but for the quotient: `powi` may round otherwise wherever it is compiled.
+    // Only the quotient is rounded. This avoids `powi`, whose rounding may differ between the places where it is
+    // compiled.
     let value = |rank: u32, index: usize| f64::from((10 * rank + 1).pow(5)) / (index as f64 + 0.3);
     let bits = |rank| (0..50).map(|index| value(rank, index).to_bits()).collect::<Vec<u64>>();
     let want: Vec<u64> = (0..50)
@@ -91,7 +92,7 @@ fn folds_give_identical_bits() {
     }
 }
 
-/// Several folds in one step: in each of them one operand stands before the own value.
+/// Several folds in one step: in each fold one operand precedes the rank's own value.
 #[test]
 fn the_own_place_is_counted_in_every_fold() {
     let step = Step {
@@ -123,7 +124,8 @@ fn the_own_place_is_counted_in_every_fold() {
             if let Some(at) = fold.own_at {
                 order.insert(at as usize, fold.into.buffer);
             }
-            // The message may have landed where the result is to be: the own value is the other.
+            // The message may be received directly into the place of the result; then the rank's own value is the
+            // other operand.
             let own = if in_place { Buffer::Recv } else { Buffer::Send };
             assert_eq!(order.len(), 2, "{fold:?}");
             assert!(order[0] != own && order[1] == own, "{fold:?}: {order:?}");
@@ -135,8 +137,8 @@ fn the_own_place_is_counted_in_every_fold() {
     assert_eq!(refused.error, CompileError::Invalid(own_at));
 }
 
-/// Two receives that overlap unevenly: rank 0 gets positions 0..2 and 1..3. There is no order in
-/// which all positions could fold them.
+/// Two receives with an uneven overlap: rank 0 gets positions 0..2 and 1..3. No single order of the operands serves
+/// all positions.
 #[test]
 fn uneven_overlaps_are_refused() {
     let step = Step {
@@ -149,8 +151,8 @@ fn uneven_overlaps_are_refused() {
     assert_eq!(refused.error, CompileError::Invalid(overlap));
 }
 
-/// Runs one step of `plan` on `n_ranks` ranks, in place, and returns what each has then. Rank r
-/// starts with r * 1000 + the piece's number in every element of a piece.
+/// Runs one step of `plan` on `n_ranks` ranks, in place, and returns each rank's buffer. At the start every element
+/// of a piece is r * 1000 + the piece's number on rank r.
 fn run_in_place(
     n_ranks: u32,
     piece: usize,
@@ -176,7 +178,7 @@ fn run_in_place(
     ranks.into_iter().map(|rank| rank.buffers[Buffer::Recv as usize].clone()).collect()
 }
 
-/// An exchange in place: blocks are stored where others of the same step are sent from, in an
+/// An exchange in place: blocks are received into places from which other blocks of the same step are sent, in an
 /// order in which a naive engine would wait for itself.
 #[test]
 fn exchanges_in_place_do_not_wait_for_each_other() {
@@ -199,8 +201,8 @@ fn exchanges_in_place_do_not_wait_for_each_other() {
     }
 }
 
-/// Ranks shift their blocks by different amounts within one transfer, so that a message lands
-/// where messages with other piece numbers are sent from.
+/// Ranks move their blocks by different amounts within one transfer, so that a message is received at a place from
+/// which messages with other piece numbers are sent.
 #[test]
 fn landing_waits_never_form_a_cycle() {
     let n_ranks = 4;

@@ -1,5 +1,5 @@
-//! The engine on a wire in memory, all ranks and ports in one thread, in random order:
-//! every algorithm of the registry, against an independent reference.
+//! The engine on a wire in memory: every algorithm of the registry, compared with an independent reference. One
+//! thread drives all ranks and ports, in random order.
 
 mod by_hand;
 
@@ -51,7 +51,7 @@ impl Rank {
     }
 }
 
-/// Runs the programs of all ranks to their end; false if they got stuck.
+/// Runs the programs of all ranks to their end; returns false if they make no progress.
 fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
     let wire = MemoryWire::default();
     let mut rng = SmallRng::seed_from_u64(seed);
@@ -62,7 +62,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             let (program, at) = (rank.program.clone(), PortId(port as u16));
             let mut run = PortRun::new(program, at, Some(reducer), port_flags.clone());
             let memories = rank.memories(port);
-            // SAFETY: the buffers outlive the runs and are not touched before they end.
+            // SAFETY: the buffers outlive the runs and are not accessed before the runs end.
             unsafe { run.start((0, seed as u32), StartOrder::InOrder, memories) };
             runs.push((run, wire.endpoint(number as u32, port, seed)));
         }
@@ -84,7 +84,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             }
             moved = true;
         }
-        // Sometimes less than could be done.
+        // Sometimes does less than is possible.
         moved |= if rng.random_bool(0.5) {
             run.advance(endpoint, 0, u32::MAX, &mut ()).unwrap()
         } else {
@@ -103,7 +103,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
         }
     }
     assert!(wire.is_empty());
-    // Once for each rank, whose first run comes before its others.
+    // Closes the first run of each rank; the runs of a rank are consecutive.
     let mut at = 0;
     for rank in ranks {
         runs[at].0.close();
@@ -208,7 +208,7 @@ fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usiz
         let shape = Shape::torus(sizes).unwrap();
         let p = shape.n_ranks();
         for algorithm in registry::all() {
-            // An alias makes the same plans.
+            // An alias makes the same plans as its algorithm.
             if !collectives.contains(&algorithm.collective)
                 || algorithm.serves(&shape).is_err()
                 || algorithm.alias_of.is_some()
@@ -298,7 +298,7 @@ fn copied(algorithm: &str, collective: Collective, count: usize, in_place: bool)
 
 #[test]
 fn long_blocks_are_copied_nowhere() {
-    // Four ports, each of which has a fourth of every block.
+    // Four ports, each of which transfers a fourth of every block.
     let (long, short) = (4 * 1024, 4 * 1023);
     let of_one = 8 * long as u64;
     for name in ["bucket", "mixed", "bine-send"] {

@@ -1,5 +1,4 @@
-//! A device that checks its callers, a cache of its registrations, and an event source worked by
-//! hand.
+//! A device that checks its callers, a cache of its registrations, and an event source that tests control.
 
 use hopbine_torus::PortId;
 
@@ -11,12 +10,12 @@ use hopbine::memory::{
     page_bytes,
 };
 
-/// The device is full.
+/// Error of a full device.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no free entry")]
 pub struct Full;
 
-/// One registration; dropping it takes it back.
+/// A registration; dropping it deregisters the memory.
 #[derive(Debug)]
 pub struct Handle {
     device: Arc<Device>,
@@ -32,7 +31,7 @@ impl Drop for Handle {
     }
 }
 
-/// What a test does in the midst of something.
+/// A function that a test runs in the middle of an operation.
 #[derive(Default)]
 pub struct Hook(Mutex<Option<Arc<dyn Fn() + Send + Sync>>>);
 
@@ -55,13 +54,13 @@ impl Hook {
     }
 }
 
-/// Counts registrations, and fails the test when one is released twice.
+/// A device that counts registrations and fails the test if one is released twice.
 #[derive(Debug, Default)]
 pub struct Device {
     inner: Mutex<Inner>,
-    /// Runs in the midst of each registration.
+    /// Runs during each registration.
     pub on_register: Hook,
-    /// Most registrations at a time.
+    /// Largest number of registrations at a time; `None` for no limit.
     room: Option<usize>,
 }
 
@@ -102,21 +101,21 @@ impl Device {
     }
 }
 
-/// A cache of the device's registrations, with leases that give themselves back.
+/// A cache of the device's registrations. Its leases are released when they are dropped.
 #[derive(Debug)]
 pub struct Shared {
     pub device: Arc<Device>,
     cache: Cache<Handle>,
 }
 
-/// The use of a registration.
+/// A lease of a registration.
 #[derive(Debug)]
 pub struct Use<'c> {
     shared: &'c Shared,
     port: PortId,
     lease: Option<Lease<Handle>>,
     pub id: u64,
-    /// What is registered.
+    /// Address of the registered memory; `len` is its length in bytes.
     pub addr: usize,
     pub len: usize,
     pub offset: u64,
@@ -194,7 +193,7 @@ impl Shared {
     }
 }
 
-/// Announces what the test tells it to.
+/// An event source that announces the events that a test posts.
 #[derive(Debug)]
 pub struct ByHand {
     log: Arc<EventLog>,
@@ -202,12 +201,12 @@ pub struct ByHand {
     /// Runs after each watch.
     pub on_watch: Hook,
     refuse: bool,
-    /// Never has announced everything.
+    /// If true, the source never reports that all events have been announced.
     pub stuck: bool,
 }
 
 impl ByHand {
-    /// Caches hear of the latest `capacity` events.
+    /// A source whose log holds the latest `capacity` events.
     pub fn new(capacity: usize) -> Arc<Self> {
         Arc::new(Self::of(capacity))
     }
@@ -232,13 +231,13 @@ impl ByHand {
     }
 
     pub fn unmap(&self, addr: usize, len: usize) {
-        // One thread writes at a time.
+        // Only one thread at a time may write to the log.
         let _guard = self.watched.lock().unwrap();
-        // Whole pages, as the kernel announces them.
+        // The kernel announces whole pages, too.
         self.log.post(Span::of_pages(addr, len, page_bytes()).unwrap());
     }
 
-    /// What is watched: start and length, in the order of watching.
+    /// Watched ranges as start and length, in the order of watching.
     pub fn watched(&self) -> Vec<(usize, usize)> {
         let watched = self.watched.lock().unwrap();
         watched.iter().map(|span| (span.start(), span.len())).collect()
@@ -263,7 +262,7 @@ impl EventSource for ByHand {
         Ok(())
     }
 
-    /// Keeps what is left of each watch.
+    /// Removes the range from all watches and keeps their remaining parts.
     fn unwatch(&self, span: Span) {
         let mut watched = self.watched.lock().unwrap();
         let whole = std::mem::take(&mut *watched);

@@ -1,6 +1,6 @@
-//! Memory that really comes and goes. The registrar reads a stamp from the memory it
-//! registers, as a device holds on to the pages; a lease is stale exactly when its
-//! stamp is not the one the memory holds now.
+//! Memory that is really mapped and unmapped. Like a device that pins pages, the registrar reads a stamp from the
+//! memory that it registers. A lease is stale if and only if its stamp differs from the stamp that the memory holds
+//! now.
 
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;
@@ -23,7 +23,7 @@ struct Cache(hopbine::memory::Cache<u64>);
 
 impl Cache {
     fn get(&self, addr: usize, len: usize) -> u64 {
-        // SAFETY: every test passes whole pages that are mapped and hold a stamp.
+        // SAFETY: every test passes whole mapped pages that hold a stamp.
         let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
         let cache = &self.0;
         let keep = Keep::UntilEvent(cache.settle());
@@ -38,7 +38,8 @@ impl Cache {
     }
 }
 
-/// A cache on the events of the process; `None`, and the test counts as skipped, where there are none.
+/// A cache with the events of the process. Returns `None`, and reports the test as skipped, if the system has no
+/// events.
 #[track_caller]
 fn cache() -> Option<Cache> {
     if let Err(error) = ProcessEvents::shared() {
@@ -71,8 +72,7 @@ fn len() -> usize {
 fn map_at(addr: usize, flags: libc::c_int) -> usize {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: an address of the kernel's choice, or one that the test owns or that is
-    // free (MAP_FIXED_NOREPLACE).
+    // SAFETY: the address is chosen by the kernel, owned by the test, or free (MAP_FIXED_NOREPLACE).
     let got = unsafe { libc::mmap(addr as _, len(), protection, flags, -1, 0) };
     assert_ne!(got, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
     got as usize
@@ -87,7 +87,7 @@ fn unmap(addr: usize) {
     assert_eq!(unsafe { libc::munmap(addr as _, len()) }, 0);
 }
 
-/// Maps other memory over what is there.
+/// Replaces a mapping by new memory at the same address.
 fn remap(addr: usize) {
     assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
 }
@@ -96,14 +96,14 @@ fn get(cache: &Cache, addr: usize) -> u64 {
     cache.get(addr, len())
 }
 
-/// Changes what is at an address, and finds what is there now.
+/// Changes the content of an address, and verifies that a lookup returns the new content.
 fn look_anew(cache: &Cache, addr: usize) {
     let now = stamp(addr);
     assert_eq!(get(cache, addr), now);
 }
 
-/// Other tests take watched memory away meanwhile. On a busy machine a lookup may then find nothing
-/// (`Cache::settle`), and the log may overflow, which ends everything; nothing else ends a region.
+/// Other tests unmap watched memory meanwhile. On a busy machine a lookup may then find nothing (`Cache::settle`),
+/// and the log may overflow, which ends all regions. Nothing else ends a region.
 #[test]
 fn untouched_memory_stays_registered() {
     let Some(cache) = cache() else { return };
@@ -111,7 +111,7 @@ fn untouched_memory_stays_registered() {
     let (start, mut kept) = (Instant::now(), None);
     loop {
         let before = cache.stats();
-        // The registrar reads this one if it is asked.
+        // The stamp that the registrar reads if this lookup is a miss.
         let now = stamp(addr);
         let got = get(&cache, addr);
         let after = cache.stats();
@@ -139,7 +139,7 @@ fn address_reuse_after_unmap_is_not_served_stale() {
     for _ in 0..200 {
         look_anew(&cache, addr);
         unmap(addr);
-        // Another thread of the tests may take the place; then any other will do.
+        // Another thread may map memory at the old address; then any other address serves.
         let hint = addr;
         addr = map_at(hint, 0);
     }
@@ -147,7 +147,7 @@ fn address_reuse_after_unmap_is_not_served_stale() {
     assert!(cache.stats().invalidations > 0);
 }
 
-/// Write-protect mode cannot hear of huge pages, and nothing of them is kept there.
+/// Write-protect mode gets no events of huge pages, so their registrations are not kept.
 #[test]
 fn huge_pages_are_not_served_stale() {
     let Some(cache) = cache() else { return };
@@ -156,7 +156,7 @@ fn huge_pages_are_not_served_stale() {
         let Some(pages) = HugePages::map() else { return };
         let addr = pages.ptr().expose_provenance();
         look_anew(&cache, addr);
-        // Within one, and across two.
+        // Ranges within a huge page, and across two.
         look_anew(&cache, addr + 3 * page_bytes());
         look_anew(&cache, addr + HugePages::BYTES / 2 - page_bytes());
         is_watched.get_or_insert_with(|| {
@@ -167,7 +167,7 @@ fn huge_pages_are_not_served_stale() {
     assert_eq!(is_watched, Some(cache.stats().misses > 0), "{:?}", cache.stats());
 }
 
-/// Vectors in huge pages, which others have at the same address in the next round.
+/// Vectors in huge pages at addresses that other vectors have in the next round.
 #[test]
 fn collectives_work_on_huge_pages() {
     const COUNT: usize = 200_000;
@@ -179,7 +179,7 @@ fn collectives_work_on_huge_pages() {
         for round in 0..4 {
             let huge = if comm.rank() == 0 { HugePages::map() } else { None };
             let mut own = vec![0u64; COUNT];
-            // SAFETY: the pages are zeroed, nobody else's, and dropped at the end of the round.
+            // SAFETY: the pages are zeroed, belong to this rank alone, and are dropped at the end of the round.
             let vector = huge.as_ref().map_or(&mut own[..], |pages| unsafe {
                 std::slice::from_raw_parts_mut(pages.ptr().cast::<u64>().add(77), COUNT)
             });
@@ -209,7 +209,7 @@ fn moving_is_noticed() {
     let covered = stamp(target);
     assert_eq!((get(&cache, addr), get(&cache, target)), (moved, covered));
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: both ranges are the test's own.
+    // SAFETY: both ranges belong to the test.
     let got = unsafe { libc::mremap(addr as _, len(), len(), flags, target) };
     assert_eq!(got as usize, target);
     assert_eq!(get(&cache, target), moved);
@@ -222,14 +222,14 @@ fn discarding_is_noticed() {
     for advice in [libc::MADV_DONTNEED, libc::MADV_FREE] {
         let addr = map();
         look_anew(&cache, addr);
-        // SAFETY: the range is the test's own; its content may go.
+        // SAFETY: the range belongs to the test, and its content may be lost.
         assert_eq!(unsafe { libc::madvise(addr as _, len(), advice) }, 0);
         look_anew(&cache, addr);
         unmap(addr);
     }
 }
 
-/// The C library's own unmapping and moving, which no symbol of ours could catch.
+/// The C library's internal unmapping and moving, which interposed symbols cannot intercept.
 #[test]
 fn free_and_realloc_are_noticed() {
     let Some(cache) = cache() else { return };
@@ -237,7 +237,7 @@ fn free_and_realloc_are_noticed() {
     // The stamp goes into the first whole page of the allocation.
     let whole = |start: *mut libc::c_void| (start as usize).next_multiple_of(page_bytes());
     for _ in 0..20 {
-        // SAFETY: plain use of the allocator; stamps lie within each allocation.
+        // SAFETY: plain use of the allocator; the stamps lie within the allocations.
         unsafe {
             let first = libc::malloc(size);
             look_anew(&cache, whole(first));
@@ -266,7 +266,7 @@ fn every_cache_is_told() {
     unmap(addr);
 }
 
-/// Events of memory that earlier caches knew harm nobody.
+/// Events of memory that only earlier caches registered are harmless.
 #[test]
 fn caches_come_and_go() {
     let addr = map();
@@ -281,13 +281,13 @@ fn caches_come_and_go() {
 #[test]
 fn file_memory_is_not_kept() {
     let Some(cache) = cache() else { return };
-    // Initialised static data belongs to the file of the program.
+    // Initialised static data belong to a mapping of the program's file.
     static DATA: [AtomicU64; 4096] = [const { AtomicU64::new(7) }; 4096];
     let addr = (DATA.as_ptr() as usize).next_multiple_of(page_bytes());
     let span = Span::of_pages(addr, page_bytes(), page_bytes()).unwrap();
     let events = ProcessEvents::shared().unwrap();
     if !events.name().contains("userfaultfd") {
-        // Whoever unmaps it is heard.
+        // Without userfaultfd the source gets events of file mappings, too.
         assert!(events.watch(span).is_ok());
         return;
     }
@@ -296,7 +296,7 @@ fn file_memory_is_not_kept() {
     assert_eq!((cache.stats().uncached, cache.stats().registered_regions), (1, 0));
 }
 
-/// Addresses wander between threads, while those who unmapped them still sleep.
+/// Addresses pass from thread to thread, while the threads that unmapped them still sleep.
 #[test]
 fn addresses_that_change_hands_are_not_served_stale() {
     let Some(cache) = cache() else { return };
@@ -314,7 +314,7 @@ fn addresses_that_change_hands_are_not_served_stale() {
     assert!(cache.stats().invalidations > 0);
 }
 
-/// Runs a test of this file in a process of its own, where no other cache sees what it does.
+/// Runs a test of this file in a process of its own, where it does not affect other caches.
 fn alone(test: &str) {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "--ignored", "--nocapture"]).arg(format!("regcache::events::{test}"));
@@ -322,7 +322,7 @@ fn alone(test: &str) {
     assert!(ended.status.success() && ended.stdout.contains("1 passed"), "{}", ended.text());
 }
 
-/// All of this file where the kernel gives no events: by the C library's functions, changed.
+/// Runs all tests of this file without the kernel's events; patched functions of the C library report the events.
 #[test]
 fn without_userfaultfd() {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
@@ -342,14 +342,14 @@ fn forks_and_evictions() {
     alone("evicted_pages_are_not_watched_any_more");
 }
 
-/// A fork leaves the registered pages to whoever writes last: what is kept ends with it.
+/// After a fork the process that writes last keeps the registered pages, so a fork ends all registrations.
 #[test]
 #[ignore = "run by forks_and_evictions: a fork ends what all caches of a process keep"]
 fn a_fork_ends_what_is_kept() {
     let Some(cache) = cache() else { return };
     let addr = map();
     look_anew(&cache, addr);
-    // SAFETY: the child only ends, by a function that is allowed between fork and exec.
+    // SAFETY: the child only exits, by a function that is allowed between fork and exec.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: as above.
@@ -357,19 +357,19 @@ fn a_fork_ends_what_is_kept() {
     }
     assert!(child > 0);
     let mut status = 0;
-    // SAFETY: our child, waited for once, with a place for its status.
+    // SAFETY: waits once for this process's own child, with valid memory for the status.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     let after = stamp(addr);
     assert_eq!(get(&cache, addr), after, "the registration is made anew");
     unmap(addr);
 }
 
-/// Mappings of this process.
+/// Number of mappings of this process.
 fn mappings() -> usize {
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
 }
 
-/// Isolated watched pages split mappings, until they are evicted.
+/// Isolated watched pages split mappings until they are evicted.
 #[test]
 #[ignore = "run by forks_and_evictions: while others listen, watches stay"]
 fn evicted_pages_are_not_watched_any_more() {
@@ -397,6 +397,6 @@ fn evicted_pages_are_not_watched_any_more() {
     }
     let grown = mappings().saturating_sub(before);
     assert!(grown < 100, "{grown} mappings more for 16 regions");
-    // SAFETY: mapped above, used no more.
+    // SAFETY: mapped above and no longer used.
     assert_eq!(unsafe { libc::munmap(start, len) }, 0);
 }

@@ -1,8 +1,8 @@
 //! The registration cache against a device in software.
 //!
-//! `policy`: what is kept, replaced, evicted and refused, with events made by hand.
-//! `ports`: ports that share a cache, and explicit registration.
-//! `events`: memory that really comes and goes, with the events of the process.
+//! - `policy`: what the cache keeps, replaces, evicts and refuses, with events posted by the tests.
+//! - `ports`: ports that share a cache, and explicit registration.
+//! - `events`: memory that is really mapped and unmapped, with the events of the process.
 
 mod device;
 mod events;

@@ -1,5 +1,4 @@
-//! What is kept, replaced, evicted and refused. Addresses are made up: nothing here
-//! touches the memory it names.
+//! What the cache keeps, replaces, evicts and refuses. The addresses are invented: no test accesses their memory.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ pub fn cache() -> (Arc<ByHand>, Shared) {
     (source, cache)
 }
 
-/// Memory is registered for as long as it is used, beside `others` that are kept.
+/// Verifies that the cache registers memory only while it is in use, beside `others` kept registrations.
 fn not_kept(cache: &Shared, addr: usize, len: usize, others: usize) {
     let lease = cache.get(addr, len).unwrap();
     assert_eq!(cache.device.live(), others + 1);
@@ -41,7 +40,7 @@ fn limited(max_regions: u32, max_pages: Option<u64>) -> (Arc<ByHand>, Shared) {
     (source, cache)
 }
 
-/// Address of a page far from the others.
+/// Address of the invented page `n`.
 pub fn page(n: usize) -> usize {
     (1 << 20) + n * page_bytes()
 }
@@ -79,7 +78,7 @@ fn overlap_registers_only_what_is_named() {
     let right = cache.get(page(2), pages(4)).unwrap();
     assert_ne!(right.id, left);
     assert_eq!((right.addr, right.len), (page(2), pages(4)));
-    // Both live on, and where both cover either may serve.
+    // Both registrations stay; a range that both cover may get either.
     assert_eq!(cache.get(page(0), pages(3)).unwrap().id, left);
     assert_eq!(cache.get(page(3), pages(3)).unwrap().id, right.id);
     assert_eq!(device.live(), 2);
@@ -166,7 +165,7 @@ fn an_event_during_registration_makes_it_anew() {
     let device = cache.device.clone();
     let left = Arc::new(AtomicUsize::new(1));
     device.on_register.set(move || {
-        // Posting is what a reader would do.
+        // Posts the event as a reader of events would.
         if left.fetch_sub(1, Ordering::Relaxed) == 1 {
             source.unmap(page(0), pages(1));
         }
@@ -235,7 +234,7 @@ fn limit_by_size_evicts_until_it_fits() {
     drop(cache.get(page(40), pages(5)).unwrap());
     assert_eq!(cache.stats().registered_bytes, pages(7) as u64);
     assert_eq!(cache.stats().evictions, 3);
-    // More than the limit alone: served, not kept, and nothing is evicted for it.
+    // A region larger than the limit is registered but not kept, and evicts nothing.
     not_kept(&cache, page(60), pages(9), 2);
 }
 
@@ -294,7 +293,7 @@ fn a_call_can_opt_out() {
     assert_eq!(device.live(), 1);
 }
 
-/// The source waits for the reader of events; a lookup made meanwhile does so too.
+/// The source waits for the reader of events, and so does a lookup made meanwhile.
 #[test]
 fn settling_waits_for_an_event_that_is_announced() {
     let (source, cache) = cache();
@@ -302,7 +301,7 @@ fn settling_waits_for_an_event_that_is_announced() {
     source.log().begin();
     std::thread::scope(|scope| {
         let lookup = scope.spawn(|| cache.get(page(0), pages(1)).unwrap().id);
-        // Whether or not the lookup has begun, it may not end before the range is in.
+        // Whether or not the lookup has begun, it may not end before the range is posted.
         std::thread::yield_now();
         source.unmap(page(0), pages(1));
         source.log().end();
@@ -310,7 +309,7 @@ fn settling_waits_for_an_event_that_is_announced() {
     });
 }
 
-/// Events that never come to an end do not hang a lookup: nothing kept is trusted then.
+/// Endless events do not block a lookup: it then trusts no kept registration.
 #[test]
 fn settling_is_bounded() {
     let source = ByHand::stuck();
@@ -322,13 +321,14 @@ fn settling_is_bounded() {
     assert_eq!(cache.stats().uncached, 2);
 }
 
-/// An interface may give the same pages the same registration: what is not trusted has gone before a new one is made.
+/// An interface may return the same registration for the same pages. So an untrusted registration is released before
+/// a new one is made.
 #[test]
 fn what_may_be_stale_is_gone_before_memory_is_registered_anew() {
     let (source, cache) = cache();
     drop(cache.get(page(0), pages(2)).unwrap());
     let leased = cache.get(page(5), 1).unwrap();
-    // The device has the hook, which must not have the device.
+    // The device owns the hook, so the hook must not own the device.
     let device = Arc::downgrade(&cache.device);
     cache.device.on_register.set(move || {
         let live = device.upgrade().map(|device| device.live());
@@ -337,7 +337,7 @@ fn what_may_be_stale_is_gone_before_memory_is_registered_anew() {
     source.log().begin();
     drop(cache.get(page(1), 1).unwrap());
     source.log().end();
-    // What is leased may be needed, and stays known.
+    // A leased registration may still be needed, and stays known.
     assert_eq!(cache.get(page(5), 1).unwrap().id, leased.id);
 }
 
@@ -368,13 +368,13 @@ fn switched_off_keeps_nothing() {
     assert_eq!(cache.stats().mode, CacheMode::Off);
 }
 
-/// Each watch makes mappings of its own, of which a process has 65,530.
+/// Each watch splits mappings, and a process may have at most 65,530 of them.
 #[test]
 fn eviction_takes_watches_back() {
     let (source, cache) = limited(2, None);
     drop(cache.get(page(0), pages(4)).unwrap());
     drop(cache.get(page(3), pages(4)).unwrap());
-    // Pages that the region that stays has, too, remain watched.
+    // Evicted pages stay watched if a kept region covers them.
     drop(cache.get(page(20), pages(1)).unwrap());
     assert_eq!(cache.stats().evictions, 1);
     let mut watched = source.watched();

@@ -1,5 +1,4 @@
-//! The ports of a rank share its cache; what is registered explicitly. Addresses are made up, as in
-//! `policy`.
+//! The ports of a rank share its cache; explicit registration. The addresses are invented, as in `policy`.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use hopbine_torus::PortId;
 use super::device::{ByHand, Device, Full, Shared};
 use super::policy::{PORTS, cache, cache_with, page, pages};
 
-/// One region, registered at each port when that asks for it.
+/// One region, which each port registers when it first looks it up.
 #[test]
 fn ports_share_a_region() {
     let (source, cache) = cache();
@@ -26,7 +25,7 @@ fn ports_share_a_region() {
     assert_eq!(stats.registered_bytes, pages(1) as u64);
 }
 
-/// What has ended is released in calls for its own port, which may hold that port's lock.
+/// A port's ended registrations are released only by that port's calls, which may hold the port's lock.
 #[test]
 fn each_port_releases_its_own() {
     let (source, cache) = cache();
@@ -42,7 +41,7 @@ fn each_port_releases_its_own() {
     assert_eq!(live(), [false; 3]);
 }
 
-/// A port that ends takes its registrations along and nobody else's.
+/// A port that closes releases only its own registrations.
 #[test]
 fn a_port_that_ends_leaves_the_others_theirs() {
     let (_source, cache) = cache();
@@ -53,7 +52,7 @@ fn a_port_that_ends_leaves_the_others_theirs() {
     assert_eq!(cache.get_at(2, page(0), 1).unwrap().id, ids[2]);
 }
 
-/// What another port does once, in the midst of something.
+/// A hook for an action of another port in the middle of an operation. It runs the action once.
 fn once<A: Fn(&Shared) + Send + Sync>(
     cache: &Arc<Shared>,
     act: A,
@@ -92,7 +91,7 @@ fn ports_that_register_the_same_at_once_have_one_region() {
     assert_eq!(cache.device.live(), 2, "both have ended");
 }
 
-/// No region contains another.
+/// No region contains another region.
 #[test]
 fn a_region_that_another_port_makes_around_it_is_taken() {
     let (_source, cache) = cache();
@@ -119,7 +118,7 @@ fn an_event_that_another_port_hears_ends_a_registration_under_way() {
     assert_eq!(cache.device.live(), 2);
 }
 
-/// An eviction ends the watch of pages that no region has.
+/// An eviction ends the watch of pages that no other region covers.
 #[test]
 fn what_is_kept_is_watched() {
     let source = ByHand::new(8);
@@ -138,13 +137,14 @@ fn what_is_kept_is_watched() {
     assert!(source.watched().contains(&(page(1), pages(2))), "{:?}", source.watched());
 }
 
-/// Several threads, each with ports of its own, as ports of a rank are under locks of their own.
+/// Several threads, each with its own port, just as the ports of a rank have separate locks.
 #[test]
 fn many_threads() {
     const THREADS: usize = 16;
     const ROUNDS: usize = 1500;
     let source = ByHand::new(8);
-    // So little that a thread alone evicts, and finds all in use: they may run one after the other.
+    // The limits are so low that even a single thread evicts and finds all regions in use: the threads may run one
+    // after the other.
     let config = CacheConfig {
         max_regions: NonZeroU32::new(4).unwrap(),
         max_bytes: Some(pages(20) as u64),
@@ -192,7 +192,7 @@ fn many_threads() {
     assert!(stats.hits > 0 && stats.misses > 0 && stats.evictions > 0 && stats.uncached > 0);
 }
 
-/// With events, without, with a cache that is full, and with a source that refuses.
+/// With events, without events, with a full cache, and with a source that refuses to watch.
 #[test]
 fn what_is_registered_explicitly_is_found_until_it_is_given_back() {
     let config = CacheConfig { max_regions: NonZeroU32::new(1).unwrap(), ..CacheConfig::default() };
@@ -207,15 +207,15 @@ fn what_is_registered_explicitly_is_found_until_it_is_given_back() {
                 assert_eq!((found.id, found.offset), (kept.id, (pages(1) + 8) as u64));
             }
         }
-        // A port that has not registered it does so once.
+        // A port that has not registered the memory does so once.
         let third = cache.get_at(2, page(0), 1).unwrap().id;
         assert_eq!(cache.get_at(2, page(3), 1).unwrap().id, third);
         assert_eq!((device.made(), cache.stats().hits), (3, 7));
-        // Others do not push it out.
+        // Other registrations do not evict it.
         drop(cache.get(page(9), 1).unwrap());
         assert_eq!(cache.get(page(0), 1).unwrap().id, kept[0].id);
         drop(kept);
-        // What each port had goes in its next call; nothing is found any more.
+        // Each port releases its registration in its next call; lookups no longer find it.
         let again = cache.get(page(0), 1).unwrap().id;
         assert!(!device.is_live(third) || again != third);
         for port in 0..PORTS {
@@ -243,7 +243,7 @@ fn explicit_registrations_end_with_their_memory_or_by_a_larger_one() {
     drop(kept);
     let device = cache.device.clone();
     assert!(!device.is_live(larger));
-    // A device that is full refuses, and keeps what it has.
+    // A full device refuses, and keeps its registrations.
     let full = Shared::new(Device::with_room(1), CacheConfig::default(), PORTS, None);
     let kept = full.keep_at(0, page(0), 1).unwrap();
     let refused = CacheError::Register { addr: page(5), len: pages(1), source: Full };
@@ -251,7 +251,7 @@ fn explicit_registrations_end_with_their_memory_or_by_a_larger_one() {
     assert_eq!(full.get(page(0), 1).unwrap().id, kept.id);
 }
 
-/// What is kept is not trusted for memory that the caller has just received, either.
+/// Explicit registrations are not trusted either for memory that the caller has received before the source settled.
 #[test]
 fn explicit_registrations_do_not_trust_what_is_not_settled() {
     let cache = cache_with(Device::default(), CacheConfig::default(), &ByHand::stuck());

@@ -1,19 +1,19 @@
-//! One call of a vector form, and what it must do, by loops over the definition.
+//! A call in vector form, and its expected result, computed by loops from the definition.
 
 use crate::common::reference::input;
 use hopbine::reduce::Op;
 use hopbine::torus::Collective;
 use hopbine::{Blocks, Communicator};
 
-/// How many elements rank `from` of `p` has for rank `to`; where nobody is meant in particular, rank 0.
+/// Number of elements that rank `from` of `p` has for rank `to`. For blocks without a particular receiver, `to` is 0.
 pub type Size = fn(p: u64, from: u64, to: u64) -> u64;
 
-/// A number that looks random.
+/// A pseudo-random number.
 fn random(from: u64, to: u64) -> u64 {
     input(from as u32, to as usize) >> 20
 }
 
-/// Even, those of the papers, nearly all at one place, and nothing.
+/// Equal sizes, the distributions of the papers, nearly all data in one place, and no data.
 pub const DISTRIBUTIONS: [(&str, Size); 8] = [
     ("even", |_, _, _| 5),
     ("uniform", |_, from, to| random(from, to) % 24),
@@ -25,12 +25,12 @@ pub const DISTRIBUTIONS: [(&str, Size); 8] = [
     ("nothing", |_, _, _| 0),
 ];
 
-/// How blocks lie, and the form of the call.
+/// Placement of the blocks, and form of the call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Form {
-    /// Whether the blocks have gaps and are in reverse order; side by side if not.
+    /// True if the blocks have gaps and are in reverse order, false if they are side by side.
     pub spread: bool,
-    /// In place; of gather and scatter, with counts that all ranks know.
+    /// The call's other form: in place; for gather and scatter, with counts that all ranks know.
     pub other: bool,
 }
 
@@ -42,7 +42,7 @@ impl Form {
         Form { spread: true, other: true },
     ];
 
-    /// Where blocks start, if not side by side, and the length of their buffer.
+    /// Displacements of the blocks (`None` if side by side), and the length of their buffer.
     fn places(self, counts: &[u64]) -> (Option<Vec<u64>>, usize) {
         if !self.spread {
             return (None, counts.iter().sum::<u64>() as usize);
@@ -58,7 +58,7 @@ impl Form {
     }
 }
 
-/// Untouched elements.
+/// Value of elements that no call writes.
 pub const NONE: u64 = u64::MAX;
 
 fn blocks<'a>(counts: &'a [u64], places: &'a Option<Vec<u64>>) -> Blocks<'a> {
@@ -102,7 +102,7 @@ impl Case<'_> {
         (self.size)(self.p(), from, to)
     }
 
-    /// By rank, the size of its block.
+    /// Size of each rank's block, by rank.
     fn counts(&self) -> Vec<u64> {
         (0..self.p()).map(|rank| self.between(rank, 0)).collect()
     }
@@ -115,7 +115,7 @@ impl Case<'_> {
         assert!(got == want, "{}: rank {} is wrong", self.what, self.me());
     }
 
-    /// Calls the vector form of a collective, if it has one, in one of its forms, and compares.
+    /// Calls the vector form of a collective in the given form, and compares the result with the definition.
     pub fn call(&self, collective: Collective, form: Form) {
         match collective {
             Collective::Allgather => self.gathered(form),
@@ -180,7 +180,7 @@ impl Case<'_> {
         self.is(&got, &want);
     }
 
-    /// Blocks of a reduction lie side by side.
+    /// The blocks of a reduction always lie side by side.
     fn reduced(&self, form: Form) {
         let counts = self.counts();
         let send = self.vector(self.me(), counts.iter().sum());
@@ -205,7 +205,7 @@ impl Case<'_> {
         let given = |to: usize, at: usize| value(me, to as u64, at);
         let gotten = |from: usize, at: usize| value(from as u64, me, at);
         if form.other {
-            // In place what is sent is as long as what is received.
+            // In place, a rank sends as many elements to a rank as it receives from it.
             let size = |other: u64| self.between(me.min(other), me.max(other));
             let sizes: Vec<u64> = (0..self.p()).map(size).collect();
             let (places, len) = form.places(&sizes);

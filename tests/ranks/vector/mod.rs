@@ -1,5 +1,5 @@
-//! The vector forms: every algorithm with blocks of any size at any place, compared with what the
-//! definition says, element by element.
+//! The vector forms: every algorithm with blocks of any size at any place, compared element by element with the
+//! definition.
 
 mod case;
 mod product;
@@ -37,8 +37,8 @@ fn what_the_library_chooses() {
     .unwrap();
 }
 
-/// Within one host short blocks go by the flat buffer, and where one is long all take messages: that
-/// call, and some after it.
+/// Within one host, short blocks go by the flat buffer. If one block is long, all ranks use messages, for this call
+/// and some later calls.
 #[test]
 fn short_and_long_blocks_in_turn() {
     let base = config(&[5], Drive::Inline);
@@ -57,7 +57,7 @@ fn short_and_long_blocks_in_turn() {
     .unwrap();
 }
 
-/// More ranks than talk to each other at once: what the library learns of the sizes decides.
+/// More ranks than communicate directly at the same time, so the choice depends on the sizes that the library learns.
 #[test]
 fn what_the_library_chooses_when_it_knows_the_sizes() {
     let base = config(&[17], Drive::Inline);
@@ -76,7 +76,7 @@ fn what_the_library_chooses_when_it_knows_the_sizes() {
                 Case { comm, size, what, root: 0 }.call(Collective::Alltoall, form);
             }
         }
-        // Again with other sizes on other ranks only: nothing here says so.
+        // Repeats the call with sizes that differ on other ranks only; the arguments of most ranks stay the same.
         for round in 0..4 {
             let send = vec![u64::from(comm.rank()); 40];
             let size = |from: u64, to: u64| u64::from(from == 4 && to == 7) * round;
@@ -112,7 +112,7 @@ fn non_blocking_and_persistent() {
             Ok(())
         })
         .unwrap();
-        // Moved on by tests alone, two at a time, through all their stages.
+        // Two operations progress through all their stages by tests alone.
         let passing = comm.with(CallOptions::new().algorithm("bruck:2"));
         let (mut one, mut other) = (vec![0; 11], vec![0; 11]);
         passing

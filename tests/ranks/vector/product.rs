@@ -1,8 +1,8 @@
-//! The whole product: every algorithm on every shape, with every distribution of block sizes, every
-//! root and every number of ports, proved and executed. A run of everything takes an hour; what runs
-//! always has every pair of two values of these, of the call's form and of the segment's length.
+//! The whole product: every algorithm on every shape, with every distribution of block sizes, every root and every
+//! number of ports, proved and executed. The whole product takes an hour. Each ordinary test run covers every pair of
+//! two values of these parameters, of the call's form and of the segment size.
 //!
-//! Collectives without blocks have lengths of vectors in place of distributions.
+//! For collectives without blocks, lengths of vectors replace the distributions.
 
 use super::case::{Case, DISTRIBUTIONS, Form};
 use crate::all::{NODE_SHAPES, SHAPES};
@@ -16,30 +16,30 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Those of every run: each kind once.
+/// Shapes of the ordinary test run: one of each kind.
 const SAMPLED: [&str; 9] = ["1", "7", "12", "1x6", "3x3", "2x1x4", "2x3x2", "1+4", "2x2+3"];
 
 const SEGMENTS: [u64; 3] = [1 << 20, 4096, 100];
 
-/// Lengths of vectors on p ranks.
+/// Length of the vectors on p ranks.
 fn length(index: usize, p: usize) -> usize {
     [5, 0, 1, p - 1, p, p + 1, 97, 1000][index]
 }
 
-/// The call of one case, all but its shape.
+/// One case: a call, without its shape.
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    /// Its place in the registry.
+    /// Index in the registry.
     algorithm: usize,
     distribution: usize,
-    /// Which of the shape's roots.
+    /// Index in the shape's roots.
     root: usize,
     ports: u32,
     form: usize,
     segment: usize,
 }
 
-/// All that can be called on a shape.
+/// All calls on one shape.
 struct Product {
     text: &'static str,
     shape: Shape,
@@ -49,7 +49,7 @@ struct Product {
 }
 
 impl Product {
-    /// Forms and segments change from case to case.
+    /// Makes all calls on a shape. Pseudo-random numbers select each call's form and segment size.
     fn new(text: &'static str) -> Self {
         let shape: Shape = text.parse().unwrap();
         let p = shape.n_ranks();
@@ -90,7 +90,7 @@ impl Product {
         )
     }
 
-    /// Proves the plans of these calls, each once; sizes do not matter to them.
+    /// Proves the plan of each call, once per plan, because plans do not depend on sizes. Returns what is wrong.
     fn prove(&self, calls: &[Call]) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let mut wrong = Vec::new();
@@ -138,7 +138,7 @@ impl Product {
         }
     }
 
-    /// Executes calls in one world, whether all are right.
+    /// Executes the calls in one world; returns whether all results are right.
     fn run(&self, calls: &[Call]) -> bool {
         let config = config_on(self.shape.clone(), Drive::Inline).with(|config| {
             config.on_timeout = OnTimeout::Fail;
@@ -148,10 +148,10 @@ impl Product {
         emulate(&config, each).is_ok()
     }
 
-    /// Proves and executes calls; what is wrong.
+    /// Proves and executes the calls; returns what is wrong.
     fn wrong(&self, calls: &[Call], progress: impl Fn(usize)) -> Vec<String> {
         let mut wrong = self.prove(calls);
-        // Ranks keep the programs that they have run, with their memory, and all ranks are here.
+        // Ranks cache the programs that they have run, with their working memory, and this process holds all ranks.
         let chunk = (2000 / self.shape.n_ranks() as usize).max(16);
         for (index, calls) in calls.chunks(chunk).enumerate() {
             progress(index * chunk);
@@ -170,7 +170,7 @@ impl Product {
     }
 }
 
-/// `HOPBINE_TEST_SHAPES` has those wanted, with commas; all if unset.
+/// `HOPBINE_TEST_SHAPES` lists the shapes to test, separated by commas; all shapes if it is not set.
 #[test]
 #[ignore = "an hour: cargo test --test ranks -- --ignored --nocapture the_whole_product"]
 fn the_whole_product() {
@@ -197,7 +197,7 @@ fn the_whole_product() {
     assert!(wrong.is_empty(), "{} of {n_run}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Pairs of values of two parameters in a call on a shape.
+/// The pairs of values of two parameters in a call on a shape.
 fn pairs(shape: usize, call: &Call) -> impl Iterator<Item = [usize; 4]> {
     let values = [
         shape,
@@ -212,7 +212,7 @@ fn pairs(shape: usize, call: &Call) -> impl Iterator<Item = [usize; 4]> {
     (0..values.len()).flat_map(second).map(move |(a, b)| [a, values[a], b, values[b]])
 }
 
-/// As few calls as come out of taking always one with many new pairs.
+/// Selects calls greedily, those with many new pairs first, so that few calls cover all pairs.
 #[test]
 fn every_pair() {
     let products = SAMPLED.map(Product::new);

@@ -1,4 +1,4 @@
-//! What every pattern promises, for many sizes.
+//! The guarantees of every pattern, for many sizes.
 
 mod papers;
 
@@ -83,7 +83,7 @@ fn renumbering_maps_the_pattern_onto_itself() {
     }
 }
 
-/// The definition in algorithms.md section 2, taken literally, for every x.
+/// The definition in algorithms.md section 2, implemented literally, for every x.
 fn toward_by_definition(pattern: &Pattern, x: u32) -> Vec<Option<(u32, u32)>> {
     let mut table = vec![None; pattern.size() as usize];
     let mut reached = vec![x];
@@ -101,19 +101,19 @@ fn toward_by_definition(pattern: &Pattern, x: u32) -> Vec<Option<(u32, u32)>> {
     table
 }
 
-/// The rules that give their own ways; all others follow the definition.
+/// Whether a rule defines its own hops; all others follow the definition.
 fn has_own_ways(name: &str) -> bool {
     name.starts_with("kring") || name.starts_with("knomial") || name.starts_with("bruck")
 }
 
-/// The hop of a block for `x` from `a`: step, and the coordinate that it leads to.
+/// The hop from `a` of a block for `x`: step, and the coordinate that it leads to.
 fn hop(toward: &Toward, a: u32, x: u32) -> Option<(u32, u32)> {
     let pattern = toward.pattern();
     let hop = toward.hop(pattern.normalise(a, x));
     hop.map(|hop| (hop.step, pattern.denormalise(hop.next, x)))
 }
 
-/// The same: step, and which target it is.
+/// The hop from `a` of a block for `x`: step, and the index of the target.
 fn step(toward: &Toward, a: u32, x: u32) -> Option<(u32, u32)> {
     toward.hop(toward.pattern().normalise(a, x)).map(|hop| (hop.step, hop.target))
 }
@@ -141,7 +141,7 @@ fn toward_table_follows_its_definition() {
     }
 }
 
-/// What stands where, moved step by step, against the intervals of depth-first numbers.
+/// Compares the blocks at each coordinate, moved step by step, with the intervals of depth-first numbers.
 #[test]
 fn held_intervals_are_what_has_arrived() {
     for (name, pattern) in all_forms() {
@@ -177,9 +177,9 @@ fn steps_are_logarithmic_where_promised() {
     }
 }
 
-/// Balanced steps, for every size: ceil(log3 d) of them, of at most one message each way; everyone
-/// reaches everyone along ascending steps; near first a window grows, so that the distances of all steps
-/// together reach the far end and no further; and groups nest far first on powers of three.
+/// Balanced steps, for every size d: there are ceil(log3 d), each with at most one message in each direction. Every
+/// coordinate reaches every other along ascending steps. Near first, the window grows so that the distances of all
+/// steps together reach exactly the far end. Far first, groups nest for powers of three.
 #[test]
 fn balanced_steps_serve_every_size() {
     let offsets = |size: u32| -> Vec<Vec<i64>> {
@@ -217,7 +217,7 @@ fn balanced_steps_serve_every_size() {
     }
 }
 
-/// The latency form needs them; what has them is found, not declared.
+/// Nesting groups, which the latency form needs, are found by computation, not declared.
 #[test]
 fn groups_nest_where_they_should() {
     let nests =
@@ -239,7 +239,7 @@ fn groups_nest_where_they_should() {
     assert!(!nests("kring:4", 8, false) && !nests("circulant", 12, true));
 }
 
-/// What is folded onto a core meets there in groups that nest.
+/// Data folded onto a core meet there in groups that nest.
 #[test]
 fn cores_nest() {
     let names = ["bine", "doubling", "circulant", "multiplying:2", "multiplying:4"];
@@ -254,12 +254,12 @@ fn cores_nest() {
     assert_eq!((core("multiplying:4", 69), core("multiplying:4", 48)), (64, 48));
     assert_eq!((core("multiplying:4", 7), core("multiplying:4", 23)), (7, 16));
     assert_eq!((core("multiplying:3,4", 12), core("multiplying:3,4", 19)), (12, 12));
-    // What has no core stays as it is, and is refused.
+    // A pattern without a core keeps its size, and is refused.
     assert_eq!((core("ring", 6), core("kring:3", 6), core("multiplying:3,4", 30)), (6, 6, 30));
 }
 
-/// The blocks that reach a coordinate in a step, from every source: the same where folds are
-/// said to be even, and not everywhere else.
+/// The blocks that reach a coordinate in a step are the same from every source if and only if the pattern says that
+/// the step folds evenly.
 #[test]
 fn folds_are_even_where_they_are_said_to_be() {
     let mut n_uneven = 0;
@@ -289,7 +289,7 @@ fn folds_are_even_where_they_are_said_to_be() {
 
 #[test]
 fn long_rings_cost_their_length() {
-    // O(d^2) would be 10^10 hops here.
+    // An algorithm of O(d^2) would compute 10^10 hops here.
     for name in ["ring", "kring:16", "circulant", "balanced", "knomial:4"] {
         let size = 1 << 17;
         let toward = Toward::new(pattern(name, size));

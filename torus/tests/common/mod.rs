@@ -1,6 +1,6 @@
-//! What the tests of the whole registry run over: shapes and collectives.
+//! Shapes and collectives for the tests of the whole registry.
 
-/// Odd, prime and rectangular shapes, with axes of one coordinate and open axes.
+/// Odd, prime and rectangular shapes, with axes of one coordinate and axes without wrap-around.
 pub const SHAPES: [&str; 33] = [
     "1",
     "2",
@@ -37,11 +37,11 @@ pub const SHAPES: [&str; 33] = [
     "4x6mx3",
 ];
 
-/// Shapes whose ranks share nodes.
+/// Shapes with several ranks per node.
 pub const NODE_SHAPES: [&str; 8] =
     ["1+4", "4+2", "5+3", "2x3+4", "2x2+8", "4x4+2", "3x3x3+2", "5x7+3"];
 
-/// A test for every collective, with its name, that calls a function with it.
+/// Defines a test for every collective, named after it, that calls a function with it.
 #[macro_export]
 macro_rules! for_every_collective {
     ($check:path) => {

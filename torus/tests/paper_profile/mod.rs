@@ -1,5 +1,5 @@
-//! The profiles of the papers' code and of MPI against an independent implementation of the same equations,
-//! and what the measured code does against common sense.
+//! Compares the profiles of the papers' code and of MPI with an independent implementation of the same equations,
+//! and checks the plausibility of the predictions.
 
 mod rows;
 
@@ -34,8 +34,8 @@ fn played(
     played.map_err(|error| error.to_string())
 }
 
-/// Another implementation and this one share links by other rules where messages that meet are not alike,
-/// and know the ports of other ranks by other rules: elsewhere they agree within 2 %.
+/// The other implementation shares links by other rules if the messages that meet differ, and knows other ranks'
+/// ports by other rules. Otherwise the two agree within 2 %.
 #[test]
 fn another_implementation_predicts_the_same() {
     let machine: Machine = rows::MACHINE.parse().unwrap();
@@ -49,7 +49,7 @@ fn another_implementation_predicts_the_same() {
     }
 }
 
-/// Timers cost what they cost for each port, one after the other; one port has no lock to wait for.
+/// Each port pays for timers, one port after the other; with one port no thread waits for a lock.
 #[test]
 fn short_vectors_pay_for_ports() {
     let parts = |ports| played("8x8x8", Collective::Allreduce, "bine", 1024, 0, ports).unwrap();
@@ -59,7 +59,7 @@ fn short_vectors_pay_for_ports() {
     assert!(six.breakdown.of(TimeCategory::Lock) > 0.5 * six.ns);
 }
 
-/// A timing says whose it is, and what of, by names; what differs in bytes only shares a schedule.
+/// A timing names its software, collective and algorithm; timings that differ only in bytes share a schedule.
 #[test]
 fn timings_have_schedules() {
     let shape: Shape = "4x4x4".parse().unwrap();
@@ -89,7 +89,7 @@ fn timings_have_schedules() {
     assert!("openmpi".parse::<Api>().unwrap_err().to_string().contains("utofu, mpi, fujitsu-mpi"));
 }
 
-/// A far-first walk that is a near-first one backwards is a schedule like others.
+/// A far-first walk that is a near-first walk in reverse is a valid schedule.
 #[test]
 fn walks_from_the_end_are_schedules() {
     for (collective, name) in [
@@ -111,14 +111,14 @@ fn walks_from_the_end_are_schedules() {
     }
 }
 
-/// Ports whose rings have other lengths begin their parallel regions in other steps.
+/// Ports whose rings have different lengths begin their parallel regions in different steps.
 #[test]
 fn rings_may_differ_in_length() {
     let us = |torus| played(torus, Collective::Allreduce, "bucket", 1 << 20, 0, 4).unwrap().ns;
     assert!(us("2x8") > us("2x2") && us("2x8") < us("8x8"));
 }
 
-/// Six ports on two dimensions: the first two lanes again, each with a sixth of the data.
+/// Six ports on two dimensions: the first two lanes are repeated, and each lane has a sixth of the data.
 #[test]
 fn more_ports_than_directions_repeat_lanes() {
     let shape: Shape = "4x4".parse().unwrap();

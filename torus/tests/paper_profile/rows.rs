@@ -1,16 +1,16 @@
-//! What another implementation of the same equations (numpy and numba) predicts with the parameters that it
-//! had been fitted with, for every family of timings that is modelled.
+//! Predictions of another implementation of the same equations (numpy and numba), with the parameters of its fit,
+//! for every family of timings that is modelled.
 //!
-//! It played a representative rank of its own tables of loads; `torus/study` of this repository's history
-//! (model.py, commit f601226) is that implementation. Of each family a short call, a long one and, where
-//! there are, one with segments.
+//! It simulated one representative rank with its own tables of loads; `torus/study` in this repository's history
+//! (model.py, commit f601226) is that implementation. Each family has a short call, a long call and, if it has
+//! segments, a call with segments.
 
 use hopbine_torus::Collective::{
     self, Allgather, Allreduce, Alltoall, Bcast, Gather, Reduce, ReduceScatter, Scatter,
 };
 use hopbine_torus::sim::Api::{self, FujitsuMpi, Mpi, Utofu};
 
-/// `tofu-d` with those parameters.
+/// `tofu-d` with the parameters of that fit.
 pub const MACHINE: &str = "tofu-d,network.latency=1617,node.poll=303,node.ack=705,node.reduce=17.86,\
     node.reduce_all=68.03,node.reduce_ramp=261.3,node.copy=23.99,node.copy_all=68.03,node.block=17.1,\
     node.copy_ramp=60.65,paper.base=2530,paper.entry=5.45,paper.mpi=1272,paper.eager=5.736,\

@@ -8,7 +8,7 @@ use hopbine_torus::plan::{Flow, Recipe, Schedule, StepOrder, for_each_message, n
 
 use super::{Page, STATEMENT, count, schedule};
 
-/// A message: from, to, and its volume as a multiple of n.
+/// A message: sender, receiver, and its volume as a multiple of n.
 type Volume = (u32, u32, f64);
 
 fn volumes(schedule: &Schedule) -> Vec<Volume> {
@@ -22,7 +22,7 @@ fn volumes(schedule: &Schedule) -> Vec<Volume> {
     volumes
 }
 
-/// Groups of random sizes, of consecutive ranks, as a scheduler hands out what is free.
+/// Groups of random sizes, of consecutive ranks, as a scheduler allocates free nodes.
 fn random_groups(n_ranks: u32, n_groups: u32, state: &mut u64) -> Vec<u32> {
     let mut cuts = std::collections::BTreeSet::new();
     while cuts.len() + 1 < n_groups as usize {
@@ -37,7 +37,7 @@ fn crossing(volumes: &[Volume], group_of: &[u32]) -> f64 {
     volumes.iter().filter(|(from, to, _)| group(*from) != group(*to)).map(|v| v.2).sum()
 }
 
-/// By how many percent fewer bytes cross groups, for 60 random allocations, ascending.
+/// Reductions of the bytes that cross groups, in percent, for 60 random allocations, ascending.
 fn reductions(n_groups: u32, n_ranks: u32, ours: &[Volume], theirs: &[Volume]) -> Vec<f64> {
     let mut state = 7;
     let mut all: Vec<f64> = (0..60)
@@ -85,7 +85,7 @@ pub(super) fn write(page: &mut Page) {
     aligned(page);
 }
 
-/// Eq. 2: hops round the ring at each step of the trees, far first.
+/// Eq. 2: hops around the ring at each step of the trees, far first.
 fn distances(page: &mut Page) {
     let ring: Shape = "1024".parse().unwrap();
     let by_step = |name: &str| -> Vec<u32> {
@@ -136,7 +136,7 @@ fn by_size(page: &mut Page) {
                 8.. if n_ranks >= 256 => more_with_many += n_more,
                 _ => {}
             }
-            // Larger jobs span more groups; LUMI's of 1024 nodes spanned 21.
+            // Larger jobs span more groups; LUMI's jobs of 1024 nodes spanned 21.
             if n_groups == [2, 4, 8, 21][n_ranks.ilog2() as usize / 2 - 2] {
                 medians.push((n_ranks, n_groups, median(&all)));
             }
@@ -183,7 +183,7 @@ fn by_collective(page: &mut Page) {
         volumes(&schedule)
     };
     let plain = |collective, name| volumes(&schedule(collective, name, "1024", Some(1)));
-    // Names of ours and theirs; the paper's average and most.
+    // Names of Bine's algorithm and of the other one; the paper's average and maximum.
     let rows: [(Collective, &str, &str, [f64; 2]); 8] = [
         (Allreduce, "bine", "doubling", [11.0, 20.0]),
         (Allgather, "bine", "doubling", [11.0, 20.0]),
@@ -219,7 +219,7 @@ fn by_collective(page: &mut Page) {
     }
 }
 
-/// What the papers do not say: groups whose size is a power of two, met exactly.
+/// Not in the papers: allocations that exactly match groups whose size is a power of two.
 fn aligned(page: &mut Page) {
     page.say(
         "\nIn a random allocation the borders between groups are random; one seed gives all 60. If the size of all groups is\n\

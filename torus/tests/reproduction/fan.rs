@@ -5,8 +5,8 @@ use hopbine_torus::plan::{Flow, n_positions};
 
 use super::{Page, schedule};
 
-/// What a rank does in an alltoall: messages, and blocks in them, inside its node and to others;
-/// positions in which blocks stand that others are to get.
+/// Traffic of a rank in an alltoall: messages, and blocks in them, within its node and to other nodes; and the
+/// number of positions that hold blocks for other ranks on their way.
 struct Exchanged {
     messages: [u64; 2],
     blocks: [u64; 2],

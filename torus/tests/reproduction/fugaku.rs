@@ -6,15 +6,15 @@ use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 
 use super::{Page, schedule};
 
-/// The jobs of the paper.
+/// Shapes of the paper's jobs.
 const SHAPES: [&str; 5] = ["2x2x2", "4x4x4", "8x8x8", "64x64", "32x256"];
-/// Its sizes, up to what its largest gains are at.
+/// The paper's sizes in bytes, up to the size with its largest gains.
 const SIZES: [u64; 8] = [32, 256, 2048, 16_384, 131_072, 1 << 20, 8 << 20, 64 << 20];
 
-/// The longest messages, of which each call has the fastest, bytes.
+/// Candidates for the longest message, in bytes; each call uses the fastest.
 const SEGMENTS: [u64; 3] = [16 << 10, 64 << 10, 1 << 20];
 
-/// What an algorithm takes, ns, by size.
+/// Predicted times of an algorithm, ns, by size.
 fn times(collective: Collective, name: &str, shape: &str, ports: Option<u32>) -> Vec<f64> {
     let machine = Machine::built_in("tofu-d").unwrap();
     let schedule = schedule(collective, name, shape, ports);
@@ -29,13 +29,13 @@ fn times(collective: Collective, name: &str, shape: &str, ports: Option<u32>) ->
     best(SEGMENTS.map(|segment| SIZES.map(|bytes| played(bytes, segment)).to_vec()))
 }
 
-/// The least of several, by size.
+/// The least of several times, by size.
 fn best(all: impl IntoIterator<Item = Vec<f64>>) -> Vec<f64> {
     let least = |a: Vec<f64>, b: Vec<f64>| a.into_iter().zip(b).map(|(a, b)| a.min(b)).collect();
     all.into_iter().reduce(least).expect("there is one")
 }
 
-/// By shape and size, the best other's time over that of the best with Bine trees.
+/// For each shape and size, the time of the best other algorithm over that of the best with Bine trees.
 struct Gains(Vec<(&'static str, u64, f64)>);
 
 impl Gains {
@@ -43,7 +43,7 @@ impl Gains {
         Self::over(collective, bine, others, |_| Vec::new())
     }
 
-    /// The same; of a shape there are more others.
+    /// As `of`, with further times of other algorithms, which `more` gives for a shape.
     fn over(
         collective: Collective,
         bine: &[&str],
@@ -62,7 +62,7 @@ impl Gains {
         Gains(SHAPES.into_iter().flat_map(of_shape).collect())
     }
 
-    /// Of the cells that are wanted, the share in which Bine trees are the fastest.
+    /// The fraction of the wanted cells in which Bine trees are the fastest.
     fn wins(&self, is_wanted: impl Fn(&str, u64) -> bool) -> f64 {
         let wanted = || self.0.iter().filter(|(shape, bytes, _)| is_wanted(shape, *bytes));
         wanted().filter(|(_, _, gain)| *gain > 1.0).count() as f64 / wanted().count() as f64
@@ -166,7 +166,7 @@ pub(super) fn write(page: &mut Page) {
         format!("{}, {}", percent(bcast_wins), percent(reduce_wins)),
         bcast_wins < 0.5 && reduce_wins < 0.5,
     );
-    // What six interfaces send from a root.
+    // Compares with the time that six interfaces need to send the data from a root.
     let machine = Machine::built_in("tofu-d").unwrap();
     let bytes = *SIZES.last().unwrap();
     let over_bound = |names: &[&str]| {

@@ -1,5 +1,5 @@
-//! What the papers state about traffic, computed from the plans of all ranks and written to
-//! `docs/reproduction.md`; every statement is asserted here as well.
+//! The papers' statements about traffic, computed from the plans of all ranks and written to
+//! `docs/reproduction.md`; the tests also assert every statement.
 //!
 //! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test torus reproduction` rewrites the page.
 

@@ -11,7 +11,7 @@ fn sizes() -> impl Iterator<Item = u64> {
     (5..=29).map(|exponent| 1 << exponent)
 }
 
-/// An algorithm's times, ns, by size.
+/// Predicted times of an algorithm, ns, by size.
 fn times(machine: &Machine, torus: &str, name: &str, ports: Option<u32>) -> Vec<f64> {
     let schedule = schedule(Allreduce, name, torus, ports);
     let network = Network::new(machine.network, &schedule.shape, 0).unwrap();
@@ -25,7 +25,8 @@ fn times(machine: &Machine, torus: &str, name: &str, ports: Option<u32>) -> Vec<
     played.collect()
 }
 
-/// Swing and the best of the others, by size: the better of the latency and the two-phase form each.
+/// Times of Swing and of the best other algorithm, by size: for each, the better of the latency and the two-phase
+/// form.
 struct Compared {
     swing: Vec<f64>,
     others: Vec<(f64, &'static str)>,
@@ -39,7 +40,7 @@ impl Compared {
             a.into_iter().zip(b).map(|(a, b)| a.min(b)).collect::<Vec<_>>()
         };
         let swing = better(of("bine-l", None), of("swing", None));
-        // As in the paper recursive doubling has one port, and there is a bucket algorithm.
+        // As in the paper, recursive doubling has one port, and the bucket algorithm is included.
         let doubling = better(of("doubling-l", Some(1)), of("doubling", Some(1)));
         let sizes = torus.split('x').map(|size| size.parse::<f64>().unwrap());
         let (longest, sum, dims) = sizes.fold((0.0f64, 0.0, 0.0), |(most, sum, dims), size| {
@@ -55,7 +56,7 @@ impl Compared {
         Compared { swing, others: others.collect() }
     }
 
-    /// The largest size up to which Swing is the fastest; 0 if it is not at the smallest.
+    /// The largest size up to which Swing is the fastest; 0 if Swing is not the fastest at the smallest size.
     fn best_up_to(&self) -> u64 {
         let wins = self
             .swing
@@ -66,7 +67,7 @@ impl Compared {
         sizes().take(wins).last().unwrap_or(0)
     }
 
-    /// How much faster it is than the best other: where most, and there.
+    /// The largest ratio of the best other algorithm's time to Swing's, and the size at which it occurs.
     fn most(&self) -> (f64, u64) {
         let gains = self.swing.iter().zip(&self.others).map(|(swing, (other, _))| other / swing);
         gains.zip(sizes()).max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are sizes")

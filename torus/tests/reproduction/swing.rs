@@ -23,7 +23,7 @@ pub(super) fn write(page: &mut Page) {
     type Statement = (&'static str, fn(f64, f64) -> f64, &'static str);
     let exact: fn(f64, f64) -> bool = |ours, paper| (ours - paper).abs() <= 0.01 * paper;
     let below: fn(f64, f64) -> bool = |ours, paper| ours <= paper;
-    // Latency, bandwidth and congestion: the text of the paper, D and d to its value.
+    // Latency, bandwidth and congestion: the paper's text, and a function of D and d that gives its value.
     type Row = (&'static str, &'static str, Option<u32>, [Statement; 3]);
     let one: fn(f64, f64) -> f64 = |_, _| 1.0;
     let two: fn(f64, f64) -> f64 = |_, _| 2.0;

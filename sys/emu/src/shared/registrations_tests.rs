@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use std::alloc::{Layout, alloc_zeroed};
 
 const PAGE: u64 = 4096;
-/// No living process holds an entry.
+/// Reports that no living process holds the entry.
 const NOBODY: IsHeld<'_> = &|| false;
 
 fn table() -> Box<StagTable> {
     let layout = Layout::new::<StagTable>();
     // SAFETY: a StagTable is valid when zeroed (see its `Shared` impl), and too large for the stack; the layout is
-    // its own and not empty, and the allocator is that of boxes.
+    // a StagTable's and not empty, and boxes use the same allocator.
     unsafe {
         let zeroed = alloc_zeroed(layout);
         assert!(!zeroed.is_null());
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// The wait goes on however often it checks that the holders live.
+/// `deregister` waits for operations, however often it asks whether the processes with holds are alive.
 #[test]
 fn the_end_of_a_registration_waits_for_operations() {
     let t = table();

@@ -1,5 +1,5 @@
 //! An end point for tests: one VCQ and one registered buffer, with the calls unwrapped.
-// Every test program uses a part of this.
+// Every test program uses only a part of this.
 #![allow(dead_code)]
 
 use std::ffi::{c_ulong, c_void};
@@ -13,19 +13,19 @@ pub const TCQ: c_ulong = UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
 pub const LCL: c_ulong = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
 pub const RMT: c_ulong = UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE;
 
-/// A word of a leaked buffer, which the device may write.
+/// Reads a word of a leaked buffer, to which the device may write.
 pub fn word(p: *mut u64, at: usize) -> u64 {
-    // SAFETY: within the buffer, which lives for ever.
+    // SAFETY: within the buffer, which is never freed.
     unsafe { p.add(at).read_volatile() }
 }
 
-/// Writes such a word.
+/// Writes a word of a leaked buffer.
 pub fn set(p: *mut u64, at: usize, value: u64) {
-    // SAFETY: as above.
+    // SAFETY: within the buffer, which is never freed.
     unsafe { p.add(at).write_volatile(value) };
 }
 
-/// An end point of each of a job's two ranks, with buffers of so many words for ever, in one thread.
+/// An end point for each of a job's two ranks, in one thread, with leaked buffers of `words` words.
 pub fn two_ends(job: &Arc<Job>, words: usize) -> [(EndPoint, *mut u64); 2] {
     [0, 1].map(|rank| {
         let _me = job.enter(rank);
@@ -53,7 +53,7 @@ impl EndPoint {
 
     pub fn open_with(tni: u16, flags: c_ulong, buf: &mut [u64]) -> EndPoint {
         let (mut handle, mut id, mut stadd) = (0, 0, 0);
-        // SAFETY: valid places for the results; the buffer outlives the end point.
+        // SAFETY: valid addresses for the results; the buffer outlives the end point.
         unsafe {
             assert_eq!(c::utofu_create_vcq(tni, flags, &mut handle), 0);
             assert_eq!(c::utofu_query_vcq_id(handle, &mut id), 0);
@@ -106,17 +106,17 @@ impl EndPoint {
 
     pub fn poll_tcq(&self) -> Result<usize, i32> {
         let mut cb = std::ptr::null_mut();
-        // SAFETY: a valid place for the result.
+        // SAFETY: a valid address for the result.
         match unsafe { c::utofu_poll_tcq(self.handle, 0, &mut cb) } {
             0 => Ok(cb as usize),
             rc => Err(rc),
         }
     }
 
-    /// The return code and the notice.
+    /// Returns the return code and the notice.
     pub fn poll_mrq(&self) -> (i32, utofu_mrq_notice) {
         let mut notice = utofu_mrq_notice::default();
-        // SAFETY: a valid place for the result.
+        // SAFETY: a valid address for the result.
         let rc = unsafe { c::utofu_poll_mrq(self.handle, 0, &mut notice) };
         (rc, notice)
     }
@@ -134,22 +134,22 @@ impl EndPoint {
     }
 }
 
-/// Of [`put_words`]: the word of its buffer that ends it.
+/// Index of the word in [`put_words`]'s buffer that stops it.
 const STOP: usize = 24;
 
-/// Puts from places of any alignment in `buf`, which is registered at `ep`, to three words at `to`,
-/// until [`read_words`] has seen enough.
+/// Puts from sources of any alignment in `buf`, which is registered at `ep`, to three words at `to`, until
+/// [`read_words`] has seen enough changes.
 pub fn put_words(ep: &EndPoint, id: u64, buf: &mut [u64], to: u64) {
-    // Bytes that are all zeros, and bytes that are all ones.
+    // The first eight words are all zero bits, the next eight all one bits.
     buf[..8].fill(0);
     buf[8..16].fill(u64::MAX);
-    // SAFETY: the word is in the buffer, and written by the other rank.
+    // SAFETY: the word is in the buffer; only the other rank writes it.
     let stop = unsafe { &*buf.as_ptr().add(STOP).cast::<AtomicU64>() };
     let mut round = 0;
     let start = std::time::Instant::now();
     while stop.load(Ordering::Acquire) == 0 && start.elapsed().as_secs() < 200 {
         let from = ep.stadd + round % 2 * 64 + round % 7;
-        // One word, a word and a half, two, two and a half, three.
+        // 1, 1.5, 2, 2.5 and 3 words.
         let len = [8, 12, 16, 20, 24][round as usize % 5];
         assert_eq!(ep.put(id, from, to, len, 0, 0), 0, "{}", last_error());
         assert_eq!(ep.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
@@ -160,11 +160,10 @@ pub fn put_words(ep: &EndPoint, id: u64, buf: &mut [u64], to: u64) {
     }
 }
 
-/// Reads words that [`put_words`] writes; `writer` is the VCQ id of its rank, and the STADD of its
-/// buffer.
+/// Reads words that [`put_words`] writes; `writer` is the VCQ id of the writing rank and the STADD of its buffer.
 ///
 /// # Safety
-/// There are three words at `words`, which only that writes.
+/// There are three words at `words`, and only the writing rank writes them.
 pub unsafe fn read_words(ep: &EndPoint, words: *const u64, writer: (u64, u64)) {
     const CHANGES: u32 = 500;
     // SAFETY: the caller's promise.
@@ -192,13 +191,13 @@ pub unsafe fn read_words(ep: &EndPoint, words: *const u64, writer: (u64, u64)) {
 
 pub fn last_error() -> String {
     let mut text = [0u8; 1024];
-    // SAFETY: 1024 bytes of room.
+    // SAFETY: room for 1024 bytes.
     unsafe { c::utofu_get_last_error(text.as_mut_ptr().cast_const().cast()) };
     let end = text.iter().position(|b| *b == 0).unwrap();
     String::from_utf8_lossy(&text[..end]).into_owned()
 }
 
-/// All threads give a value and get everyone's; also a barrier.
+/// An allgather of all threads, which is also a barrier.
 pub struct Exchange<T> {
     round: Mutex<Round<T>>,
     changed: Condvar,
@@ -207,7 +206,7 @@ pub struct Exchange<T> {
 struct Round<T> {
     number: usize,
     arrived: Vec<Option<T>>,
-    /// Of the last round.
+    /// The values of the last round.
     all: Vec<T>,
 }
 
@@ -217,7 +216,7 @@ impl<T: Copy> Exchange<T> {
         Exchange { round: Mutex::new(round), changed: Condvar::new() }
     }
 
-    /// Everybody's value; a rank that has failed, and does not come, makes the others fail.
+    /// Returns the values of all ranks. If a rank has failed and does not call, the other ranks fail, too.
     pub fn gather(&self, rank: usize, value: T) -> Vec<T> {
         let mut round = self.round.lock().unwrap();
         let mine = round.number;
@@ -227,7 +226,7 @@ impl<T: Copy> Exchange<T> {
             round.number += 1;
             self.changed.notify_all();
         }
-        // The next round is not over before this rank takes part in it.
+        // The next round cannot end before this rank takes part in it.
         let waits = |round: &mut Round<T>| round.number == mine;
         let (round, waited) = self.changed.wait_timeout_while(round, DEADLINE, waits).unwrap();
         assert!(!waited.timed_out(), "rank {rank} waits for one that does not come");
@@ -235,5 +234,5 @@ impl<T: Copy> Exchange<T> {
     }
 }
 
-/// Longer than anything that a rank does between two rounds.
+/// Longer than any rank computes between two rounds.
 const DEADLINE: Duration = Duration::from_secs(300);

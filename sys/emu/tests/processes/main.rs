@@ -13,7 +13,7 @@ use std::time::Duration;
 use utofu_emu::c;
 use utofu_sys::*;
 
-/// Names the part that a started rank plays.
+/// Environment variable that names the test of a started rank.
 const PART: &str = "HOPBINE_TEST_PART";
 
 /// Runs a test function of this program as one rank.
@@ -26,13 +26,13 @@ fn rank(test: &str, rank: usize, vars: &[(&str, &str)]) -> Process {
     Process::start(command.envs(vars.iter().copied()))
 }
 
-/// Runs all ranks of a job to their ends.
+/// Runs all ranks of a job until they end.
 fn job(test: &str, size: usize, vars: &[(&str, &str)]) -> Vec<Ended> {
     let dir = tempfile::tempdir().unwrap();
     part_of_job(test, size, 0..size, &dir.path().join("rendezvous"), vars)
 }
 
-/// Runs some ranks of a job that meet at `path` to their ends.
+/// Runs some ranks of a job that meet at `path`, until they end.
 fn part_of_job(
     test: &str,
     size: usize,
@@ -54,7 +54,7 @@ fn playing(test: &str) -> bool {
     std::env::var(PART).is_ok_and(|p| p == test)
 }
 
-/// Everybody can compute everybody's ids: component id 0, STag 1.
+/// An end point whose id every rank can compute: component id 0, STag 1.
 struct Known {
     ep: EndPoint,
     ids: Vec<u64>,
@@ -67,7 +67,7 @@ fn known(buf: &mut [u64]) -> Known {
     let size: usize = std::env::var("HOPBINE_SIZE").unwrap().parse().unwrap();
     let (mut handle, mut id, mut stadd) = (0, 0, 0);
     let mut ids = vec![0; size];
-    // SAFETY: valid places for the results; the buffer lives as long as the process.
+    // SAFETY: valid addresses for the results; the buffer lives as long as the process.
     unsafe {
         let rc = c::utofu_create_vcq_with_cmp_id(1, 0, 0, &mut handle);
         assert_eq!(rc, 0, "{}", last_error());
@@ -86,7 +86,7 @@ fn known(buf: &mut [u64]) -> Known {
 }
 
 impl Known {
-    /// Puts until the target has created its VCQ and registered its memory.
+    /// Repeats the put until the target has created its VCQ and registered its memory.
     fn put_when_there(&self, to: usize, len: usize, edata: u64) {
         loop {
             let flags = LCL | RMT;
@@ -112,7 +112,7 @@ impl Known {
     }
 }
 
-/// A token with a body goes round the ring; every rank checks and changes it.
+/// A token with data goes round the ring; every rank checks and changes the data.
 #[test]
 fn a_token_goes_round() {
     const TEST: &str = "a_token_goes_round";
@@ -128,8 +128,8 @@ fn a_token_goes_round() {
     assert!(shared.iter().all(|line| line.contains("/memfd:hopbine-emu")), "{shared:?}");
     let next = (me.rank + 1) % me.ids.len();
     for round in 0..5u64 {
-        // SAFETY: the first half of the buffer is this rank's source, the second is put into by
-        // the previous rank, whose notice was seen before it is read.
+        // SAFETY: the first half of the buffer is this rank's source; the previous rank puts into the second half,
+        // which is read after the notice of that put.
         let (source, inbox) = unsafe {
             let source = std::slice::from_raw_parts_mut(p, 8192);
             (source, std::slice::from_raw_parts(p.add(8192), 8192))
@@ -149,7 +149,7 @@ fn a_token_goes_round() {
     }
 }
 
-/// Counters in another process's memory lose nothing.
+/// Atomic additions to another process's memory are all counted.
 #[test]
 fn atomics_between_processes() {
     const TEST: &str = "atomics_between_processes";
@@ -179,8 +179,7 @@ fn atomics_between_processes() {
     }
 }
 
-/// A compare-and-swap that finds another value leaves the target's memory alone: memory that cannot
-/// be written will do.
+/// A compare-and-swap that finds another value does not write to the target's memory: the memory may be read-only.
 #[test]
 fn a_swap_that_does_not_happen_writes_nothing() {
     const TEST: &str = "a_swap_that_does_not_happen_writes_nothing";
@@ -203,7 +202,7 @@ fn a_swap_that_does_not_happen_writes_nothing() {
         assert_eq!(me.ep.wait_notice().rmt_value, 5);
         return me.ep.piggyback8(me.ids[0], 1, me.stadd, 0, RMT);
     }
-    // SAFETY: the second half of the buffer is whole pages, which nobody writes.
+    // SAFETY: the second half of the buffer is whole pages; no rank writes to it.
     let mut protect = |how| unsafe {
         let half = (&raw mut pages.0).cast::<u64>().add(8192).cast();
         assert_eq!(libc::mprotect(half, 65536, how), 0);
@@ -230,7 +229,7 @@ fn a_missing_rank_is_named() {
     assert!(text.contains("rank(s) 1 of 3") && text.contains("HOPBINE_TIMEOUT"), "{text}");
 }
 
-/// Ranks that do not belong to one job say so, each of them.
+/// Each rank reports that the ranks do not belong to one job.
 #[test]
 fn ranks_with_other_settings_are_refused() {
     const TEST: &str = "ranks_with_other_settings_are_refused";
@@ -247,8 +246,8 @@ fn ranks_with_other_settings_are_refused() {
     assert!(last_error().contains("rank 1 has other settings"), "{}", last_error());
 }
 
-/// Ranks that a launcher of MPI has started find each other by what it tells them, also through a
-/// script, and leave no file behind.
+/// Ranks under an MPI launcher find each other by the launcher's variables, also if the launcher starts them
+/// through a script, and leave no file behind.
 #[test]
 fn launchers_of_mpi_need_no_variables_of_ours() {
     const TEST: &str = "launchers_of_mpi_need_no_variables_of_ours";
@@ -278,7 +277,7 @@ fn launchers_of_mpi_need_no_variables_of_ours() {
                 let me = std::env::current_exe().unwrap();
                 let mut command = Command::new(if wrapped { "sh".into() } else { me.clone() });
                 if wrapped {
-                    // With more than one command the shell stays the parent.
+                    // With more than one command the shell stays the parent process.
                     command.args(["-c", "\"$@\"; exit $?", "sh"]).arg(&me);
                 }
                 command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).env(PART, TEST);
@@ -302,7 +301,7 @@ fn launchers_of_mpi_need_no_variables_of_ours() {
     }
 }
 
-/// Nor do they leave one if a rank does not come.
+/// A job whose ranks do not all start leaves no file either.
 #[test]
 fn a_launched_job_that_does_not_meet_leaves_no_file() {
     const TEST: &str = "a_launched_job_that_does_not_meet_leaves_no_file";
@@ -322,8 +321,8 @@ fn a_launched_job_that_does_not_meet_leaves_no_file() {
     assert_eq!(std::fs::read_dir(made.path()).unwrap().count(), 0);
 }
 
-/// More unread notices than a queue holds end the process whose queue it is, with a message that
-/// says which; their sender goes on.
+/// More unread notices than a queue holds end the process that owns the queue, with a message that names the queue;
+/// the sender continues.
 #[test]
 fn overflow_ends_the_owner_of_the_queue() {
     const TEST: &str = "overflow_ends_the_owner_of_the_queue";
@@ -342,11 +341,11 @@ fn overflow_ends_the_owner_of_the_queue() {
         for i in 0..140_000 {
             me.ep.piggyback8(me.ids[0], i, me.stadd, 0, RMT);
         }
-        // Now the other one may look.
+        // Lets the other rank poll its queue.
         me.ep.piggyback8(me.ids[0], 1, me.stadd + 8, 0, 0);
         return;
     }
-    // SAFETY: the word is in the buffer, and written by the other rank's process.
+    // SAFETY: the word is in the buffer; only the other rank's process writes it.
     while unsafe { std::ptr::read_volatile(buf.as_ptr().add(1)) } == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -1,4 +1,4 @@
-//! Packets without notices: who watches a word of one, finds all of it.
+//! Packets without notices: a receiver that polls one word of a packet finds the whole packet.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use utofu_sys::*;
 use super::common::*;
 use super::{all_fine, job, known, playing};
 
-/// Who watches the first or the last word of a packet, without any notice, finds all of it; also
-/// of each of several packets that one put brings.
+/// A receiver that polls the first or the last word of a packet, without any notice, then finds the whole packet;
+/// the same holds for each of several packets of one put.
 #[test]
 fn a_packet_is_there_at_once() {
     const TEST: &str = "packets::a_packet_is_there_at_once";
     const ROUNDS: u64 = 8_000;
     const MOST: usize = 1024;
-    /// Where the watched word lies in a packet, and its length, in bytes; how many a put brings.
+    /// Offset of the polled word in a packet, length of the packet (both in bytes), and packets per put.
     const WATCH: &str = "HOPBINE_TEST_WATCH";
     if !playing(TEST) {
-        // Lengths that are no multiple of a line have a flag of two bytes behind them.
+        // Data of a length that is not a multiple of a line are followed by a flag of two bytes.
         let usual = ["18 256 1", "1022 1024 1", "770 772 1", "254 256 200"];
         let first = ["18 1024 1", "18 256 200"];
         let last = ["254 256 1", "162 164 1"];
@@ -41,7 +41,7 @@ fn a_packet_is_there_at_once() {
     let p = lines.0.as_mut_ptr();
     let me = known(&mut lines.0);
     let other = 1 - me.rank;
-    // Source in the first half; the other rank's puts go to the second half.
+    // The source is in the first half; the other rank puts into the second half.
     let there = p.wrapping_add(8192).cast::<u8>();
     if me.rank == 0 {
         me.put_when_there(other, 0, 0);
@@ -51,7 +51,7 @@ fn a_packet_is_there_at_once() {
         let start = Instant::now();
         let watch = |packet: *mut u8| {
             let mut looks = 0u64;
-            // SAFETY: the packet is in the buffer, and written by the other rank's process.
+            // SAFETY: the packet is in the buffer; only the other rank's process writes it.
             while unsafe { packet.add(at).cast::<u16>().read_volatile() } != round as u16 {
                 looks += 1;
                 if looks.is_multiple_of(1000) {
@@ -59,18 +59,18 @@ fn a_packet_is_there_at_once() {
                     std::thread::yield_now();
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: the packet is in the buffer, as before.
             let got = unsafe { packet.cast::<[u16; MOST / 2]>().read_volatile() };
             assert_eq!(
                 got[..len / 2],
                 wanted[..len / 2],
                 "round {round}, watched at {at} of {len}"
             );
-            // A packet alone is cleared, so that the next put has to fetch every part of it from this
-            // processor's cache; of many the watched word, and their other parts stay in both caches.
+            // A single packet is cleared, so that the next put has to fetch every part of it from this processor's
+            // cache. Of several packets only the polled words are cleared; the rest stays in both caches.
             let cleared = if packets == 1 { 0..len } else { at..at + 2 };
             for i in cleared.step_by(2) {
-                // SAFETY: the other rank puts again only when it has been answered.
+                // SAFETY: the other rank puts again only after this rank has answered.
                 unsafe { packet.add(i).cast::<u16>().write_volatile(0) };
             }
         };
@@ -78,9 +78,9 @@ fn a_packet_is_there_at_once() {
         if me.rank == 1 {
             watch_all();
         }
-        // SAFETY: nobody reads the source now: the last put from it has arrived.
+        // SAFETY: no operation reads the source now, since the last put from it has arrived.
         unsafe { std::slice::from_raw_parts_mut(p.cast(), packets * len / 2).fill(round as u16) };
-        // Only strong order promises it of each packet.
+        // For several packets only strong order guarantees it for each packet.
         let flags = if packets == 1 { 0 } else { UTOFU_ONESIDED_FLAG_STRONG_ORDER };
         let rc = me.ep.put(me.ids[other], me.stadd, me.stadd + 65536, packets * len, 0, flags);
         assert_eq!(rc, 0);
@@ -91,7 +91,7 @@ fn a_packet_is_there_at_once() {
     }
 }
 
-/// A process that reads aligned words while another rank puts them meets no word of two puts.
+/// A process that reads aligned words while another rank puts them sees no word that mixes two puts.
 #[test]
 fn words_are_put_whole() {
     const TEST: &str = "packets::words_are_put_whole";
@@ -104,6 +104,6 @@ fn words_are_put_whole() {
         me.put_when_there(0, 0, 0);
         return put_words(&me.ep, me.ids[0], &mut buf, me.stadd + 65536);
     }
-    // SAFETY: the second half of the buffer, which only the other rank writes.
+    // SAFETY: the second half of the buffer; only the other rank writes it.
     unsafe { read_words(&me.ep, buf.as_ptr().add(8192), (me.ids[1], me.stadd)) };
 }

@@ -1,4 +1,4 @@
-//! Two ports over messages of MPI's, without an engine: long messages go by lanes, and what differs is told.
+//! Two ports over MPI's messages, without an engine: long messages use lanes, and mismatches are reported.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,18 +14,19 @@ use hopbine::mpi::ffi;
 use super::own::{finalize, start};
 
 const LONG: usize = 400_000;
-/// Enough short messages to know what MPI takes for one.
+/// More short messages than a port times to learn up to which length it copies messages.
 const FIRST: u32 = 40;
 const NOBODYS: u8 = 0xee;
 const SLOT: Slot = Slot { run: 0, task: 0 };
 
-/// Long messages with a header so far: those by lanes are not synchronous.
+/// Long messages that were sent with a header so far: messages by lanes are not sent synchronously.
 static N_WITH_HEADER: AtomicU32 = AtomicU32::new(0);
 
-/// Counts, in place of MPI's, which it calls: with handles in words, of which MPI takes what it needs.
+/// Counts the calls and then calls MPI's function. Handles are passed as words, of which MPI uses the bytes that it
+/// needs.
 ///
 /// # Safety
-/// As MPI says.
+/// As for MPI's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Issend(
     data: *const c_void,
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn PMPI_Issend(
         std::mem::transmute::<*mut c_void, Issend>(found)
     });
     N_WITH_HEADER.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the caller's promise.
+    // SAFETY: by this function's contract.
     unsafe { next(data, n, of, to, mpi_tag, comm, request) }
 }
 
@@ -64,7 +65,7 @@ struct Port {
     events: Vec<Event>,
 }
 
-/// A message as its sender or its receiver sees it.
+/// A message from its sender's or its receiver's point of view.
 #[derive(Clone, Copy)]
 struct Side {
     tag: Tag,
@@ -75,7 +76,7 @@ fn tag(operation: u32) -> Tag {
     Tag { context: 3, operation, message: 0, call: 0x0102 }
 }
 
-/// What is sent.
+/// The byte of a message at offset `at`.
 fn byte_at(at: usize) -> u8 {
     (at % 251) as u8
 }
@@ -87,23 +88,23 @@ fn region(bytes: &mut [u8]) -> WireRegion {
 impl Port {
     fn new() -> Self {
         let mut comm = ffi::comm_null();
-        // SAFETY: both ranks call it, between init and finalize; the communicator lives to the end.
+        // SAFETY: both ranks call it, between init and finalize; the communicator lives until the end.
         let (endpoint, comm) = unsafe {
             assert_eq!(ffi::PMPI_Comm_dup(ffi::comm_world(), &mut comm), 0);
             assert_eq!(ffi::PMPI_Comm_set_errhandler(comm, ffi::errors_return()), 0);
             (MpiEndpoint::new(Arc::new(Library::get().unwrap()), Comm(comm)).unwrap(), comm)
         };
         let mut rank = 0;
-        // SAFETY: a number to write to.
+        // SAFETY: a valid address for the result.
         unsafe { ffi::PMPI_Comm_rank(ffi::comm_world(), &mut rank) };
         Port { endpoint, comm, rank: rank as u32, events: Vec::new() }
     }
 
-    /// Posts a message to the other rank, or its receive, as slot `task`; it ends at once if it can.
+    /// Posts a send to the other rank, or a receive, as slot `task`; it completes at once if it can.
     fn post(&mut self, task: u32, is_sender: bool, tag: Tag, bytes: &mut [u8]) {
         let (slot, peer) = (Slot { task, ..SLOT }, 1 - self.rank);
         let posted = loop {
-            // SAFETY: callers wait for the end before they touch the bytes again.
+            // SAFETY: callers wait for the completion before they access the bytes again.
             let posted = unsafe {
                 if is_sender {
                     self.endpoint.post_send(peer, SendPost { slot, tag, region: region(bytes) })
@@ -126,7 +127,7 @@ impl Port {
         }
     }
 
-    /// The next events, as many as were posted.
+    /// Returns the next `n` events.
     fn wait(&mut self, n: usize) -> Vec<Event> {
         let start = Instant::now();
         while self.events.len() < n {
@@ -138,8 +139,9 @@ impl Port {
         std::mem::take(&mut self.events)
     }
 
-    /// Rank 0 sends a message and rank 1 receives it, `late` so that it is there before; returns what
-    /// was received, if it has come whole. What lies behind the receive stays as it was.
+    /// Rank 0 sends a message and rank 1 receives it. With `late` the message arrives before its receive is posted.
+    /// Returns the received bytes, if the message arrived whole. The bytes after the receive buffer keep their
+    /// values.
     fn exchange(&mut self, sent: Side, wanted: Side, late: bool) -> Option<Vec<u8>> {
         let is_sender = self.rank == 0;
         let Side { tag, len } = if is_sender { sent } else { wanted };
@@ -162,7 +164,7 @@ impl Port {
         }
     }
 
-    /// Polls for a while.
+    /// Polls for 3 ms.
     fn sleep(&mut self) {
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(3) {
@@ -170,11 +172,11 @@ impl Port {
         }
     }
 
-    /// Waits until both ranks have come here and nothing is left to do for the other one.
+    /// Waits until both ranks have called it and all work for the other rank is done.
     fn meet(&mut self) {
         let mut request = ffi::request_null();
         let mut is_done = 0;
-        // SAFETY: both ranks call it; the request is complete in the end.
+        // SAFETY: both ranks call it; the request is complete at the end.
         unsafe {
             assert_eq!(ffi::PMPI_Ibarrier(ffi::comm_world(), &mut request), 0);
             while is_done == 0 || !self.endpoint.is_flushed() {
@@ -187,7 +189,7 @@ impl Port {
         assert_eq!(self.events, []);
     }
 
-    /// Both come whole, in whatever order they are posted.
+    /// Both messages arrive whole, in whatever order they are posted.
     fn crossing(&mut self, tags: [Tag; 2]) {
         let is_sender = self.rank == 0;
         let mut bytes = tags.map(|tag| {
@@ -222,7 +224,7 @@ pub fn run() {
         operation += 1;
         tag(operation)
     };
-    // More of them than there are numbers for operations in a lane's tags.
+    // More messages than a lane's tags have numbers for operations.
     for at in 0..3 * Tag::WINDOW {
         let side = Side { tag: next(), len: LONG };
         let found = port.exchange(side, side, at % 2 == 0 && at < 20);
@@ -230,7 +232,8 @@ pub fn run() {
             |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == byte_at(at));
         assert_eq!(found.map(is_whole), (port.rank == 1).then_some(true));
     }
-    // In any order: messages of one operation, of two, of two communicators; what no lane carries.
+    // In any order: messages of one operation, of two operations, of two communicators; messages that no lane
+    // carries.
     let one = next();
     port.crossing([one, Tag { message: 1, ..one }]);
     port.crossing([next(), next()]);
@@ -238,8 +241,8 @@ pub fn run() {
     port.crossing([one, other]);
     port.crossing([next(), Tag { message: 1 << 5, ..next() }]);
     port.crossing([next(), Tag { message: Tag::LATE, ..next() }]);
-    // What differs is told, and hurts nobody else: in length, and in another call that has, or has not,
-    // the same length.
+    // A mismatch is reported and disturbs no other message: a different length, or another call with the same or a
+    // different length.
     let another = |tag: Tag| Tag { call: 0x0103, ..tag };
     for late in [false, true] {
         for (sent, wanted) in [
@@ -268,8 +271,8 @@ pub fn run() {
     finalize(port.rank, "lanes");
 }
 
-/// More communicators than there are lanes, one after the other, all go by lanes. Meanwhile receives of an older one
-/// are posted, whose lane another gets, and whose messages would have the same tags of MPI's.
+/// A sequence of more communicators than there are lanes: all use lanes. Meanwhile receives of an older
+/// communicator stay posted. Another communicator gets its lane, with messages that would have the same MPI tags.
 fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
     const COMMUNICATORS: u32 = 40;
     const MESSAGES: u32 = 12;
@@ -319,8 +322,8 @@ fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
     port.meet();
 }
 
-/// Both ranks give up while a message is under way: its receiver takes it, so that MPI does not read the
-/// sender's memory any more.
+/// Both ranks give up while a message is in flight: the receiver still receives it, so that MPI no longer reads the
+/// sender's memory.
 fn nobody_takes(port: &mut Port) {
     let barrier = || {
         // SAFETY: both ranks call it.
@@ -335,7 +338,7 @@ fn nobody_takes(port: &mut Port) {
     barrier();
     for _ in 0..1000 {
         let mut is_left = 0;
-        // SAFETY: a communicator that still lives, and a number to write to.
+        // SAFETY: the communicator still exists; a valid address for the result.
         let code = unsafe {
             let (any, tag) = (ffi::any_source(), ffi::any_tag());
             ffi::PMPI_Iprobe(any, tag, port.comm, &mut is_left, std::ptr::null_mut())

@@ -1,5 +1,5 @@
-//! Ranks under a launcher of MPI's: `mpirun -n 4 mpi TEST [ARGUMENT]`; see ci/mpi.sh. Without
-//! arguments a process alone does what a process alone can.
+//! Ranks under an MPI launcher: `mpirun -n 4 mpi TEST [ARGUMENT]`; see ci/mpi.sh. Without arguments a single
+//! process runs the matrix.
 
 #[path = "../../../../tests/common/ahead.rs"]
 mod ahead;
@@ -17,7 +17,7 @@ use hopbine::{CallOptions, Communicator, init};
 use calls::check;
 use reference::Case;
 
-/// The backend of worlds of threads, which this program has none of.
+/// The backend of worlds of threads; this program has no such world.
 mod processes {
     #[allow(dead_code, reason = "asked for by what is not called")]
     pub fn backend() -> String {
@@ -27,7 +27,7 @@ mod processes {
 
 fn main() {
     hopbine_mpi::provide();
-    // Where messages are to travel is the environment's affair.
+    // The environment chooses the wire.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
@@ -49,7 +49,7 @@ fn main() {
     }
 }
 
-/// All wait for a rank that computes, which answers nobody meanwhile.
+/// All ranks wait for rank 1, which computes and meanwhile answers no rank.
 fn late() {
     let world = init().unwrap();
     if world.communicator().rank() == 1 {
@@ -60,7 +60,7 @@ fn late() {
     world.finish().unwrap();
 }
 
-/// A root is far ahead of the other ranks.
+/// The root is far ahead of the other ranks.
 fn root_ahead() {
     let world = init().unwrap();
     ahead::far_ahead(world.communicator(), 20_000);
@@ -68,7 +68,7 @@ fn root_ahead() {
     world.finish().unwrap();
 }
 
-/// Every collective by every algorithm, of all lengths that travel differently.
+/// Every collective by every algorithm, with lengths that use different protocols.
 fn matrix() {
     let world = init().unwrap();
     let comm = world.communicator();
@@ -78,7 +78,7 @@ fn matrix() {
         .collect();
     let lengths = [0, 1, 13, 5000];
     for (at, algorithm) in algorithms.iter().enumerate() {
-        // Some of the lengths for each, in turn: this is run on many numbers of ranks.
+        // Each algorithm runs with some of the lengths, in turn, since this test runs on many numbers of ranks.
         let indices = [at % lengths.len(), (at + 2) % lengths.len()];
         for &index in &indices[..if comm.size() > 4 { 1 } else { 2 }] {
             let count = lengths[index];
@@ -100,7 +100,7 @@ fn matrix() {
     world.finish().unwrap();
 }
 
-/// Every collective as it is called by most.
+/// Every collective with the default options.
 pub fn defaults(comm: &Communicator, lengths: &[usize]) {
     for collective in Collective::ALL {
         for &count in lengths {
@@ -110,7 +110,7 @@ pub fn defaults(comm: &Communicator, lengths: &[usize]) {
     }
 }
 
-/// Messages of several pieces of what MPI can count, if there is the memory.
+/// Messages that need several pieces because of MPI's counts, if there is enough memory.
 fn long() {
     let world = init().unwrap();
     let comm = world.communicator();
@@ -125,7 +125,7 @@ fn long() {
     world.finish().unwrap();
 }
 
-/// Ranks that do not make the same call learn it, also where their messages never meet.
+/// Ranks that make different calls get an error, also if their messages never meet.
 fn mismatch() {
     let world = init().unwrap();
     let comm = world.communicator();
@@ -140,12 +140,12 @@ fn mismatch() {
     if comm.rank() == 0 {
         println!("told: {error}");
     }
-    // MPI goes on where it has been initialised by somebody else only.
+    // MPI would continue only if another library had initialised it.
     std::process::exit(0);
 }
 
-/// Calls for so many seconds, whose results must be right: for tests in which hosts are cut off
-/// meanwhile. With `last` the last rank dies before that call. Whoever gets an error prints it.
+/// Makes calls for `seconds` seconds, whose results must be right: for tests that disconnect hosts meanwhile. If
+/// `last` is given, the last rank dies before that call. A rank that gets an error prints it.
 fn going(seconds: f64, last: Option<u32>) {
     let world = init().unwrap();
     let comm = world.communicator();
@@ -159,7 +159,7 @@ fn going(seconds: f64, last: Option<u32>) {
             // SAFETY: no preconditions.
             unsafe { libc::raise(libc::SIGKILL) };
         }
-        // All stop after the same call.
+        // All ranks stop after the same call.
         let is_over = start.elapsed().as_secs_f64() > seconds;
         let mut sum = vec![u64::from(rank + call); 1000];
         sum[999] = u64::from(is_over);

@@ -1,4 +1,4 @@
-//! Programs that have an MPI of their own.
+//! Programs that use MPI themselves.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn world_comm() -> ffi::MPI_Comm {
 
 pub fn start(level: &str) -> c_int {
     let mut provided = 0;
-    // SAFETY: at the start of the program.
+    // SAFETY: called at the start of the program.
     unsafe {
         let wanted = match level {
             "funneled" => ffi::thread_funneled(),
@@ -37,16 +37,16 @@ fn split(colour: c_int, key: c_int) -> ffi::MPI_Comm {
 }
 
 fn free(mut comm: ffi::MPI_Comm) {
-    // SAFETY: all its ranks free it.
+    // SAFETY: all its ranks call it.
     assert_eq!(unsafe { ffi::PMPI_Comm_free(&mut comm) }, 0);
 }
 
-/// Traffic of the program's own, with tags that hopbine uses as well.
+/// MPI messages of the program, with tags that hopbine uses as well.
 fn own_traffic(rank: u32, n: u32) {
     let (to, from) = ((rank + 1) % n, (rank + n - 1) % n);
     for tag in [0, 1, 2] {
         let (mine, mut theirs) = ([rank * 3 + tag], [u32::MAX]);
-        // SAFETY: a word each.
+        // SAFETY: one word for each direction.
         let code = unsafe {
             ffi::PMPI_Sendrecv(
                 mine.as_ptr().cast(),
@@ -67,10 +67,10 @@ fn own_traffic(rank: u32, n: u32) {
     }
 }
 
-/// What is no intracommunicator is refused.
+/// A communicator that is no intracommunicator is refused.
 fn no_worlds() {
     let (mut rank, mut n) = (0, 0);
-    // SAFETY: a constant, and numbers to write to.
+    // SAFETY: a constant communicator, and valid addresses for the results.
     let none = unsafe {
         assert_eq!(ffi::PMPI_Comm_rank(world_comm(), &mut rank), 0);
         assert_eq!(ffi::PMPI_Comm_size(world_comm(), &mut n), 0);
@@ -80,7 +80,7 @@ fn no_worlds() {
     if n > 1 {
         let mut inter = none;
         let half = split(rank % 2, rank);
-        // SAFETY: all ranks call it; the other half's first rank is 0 or 1.
+        // SAFETY: all ranks call it; the first rank of the other half is 0 or 1.
         let code = unsafe {
             ffi::PMPI_Intercomm_create(half, 0, world_comm(), 1 - rank % 2, 7, &mut inter)
         };
@@ -98,11 +98,11 @@ fn no_worlds() {
     }
 }
 
-/// hopbine beside the program's own MPI, at a level of threads.
+/// hopbine beside the program's own use of MPI, at a thread level.
 pub fn run(level: &str) {
     let wanted = start(level);
     no_worlds();
-    // SAFETY: all ranks of the program.
+    // SAFETY: all ranks of the program call it.
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let comm = world.communicator();
     let (rank, n) = (comm.rank(), comm.size());
@@ -122,7 +122,7 @@ pub fn run(level: &str) {
             threads.spawn(call).join().unwrap()
         });
         let text = refused.to_string();
-        // Where messages do not go through MPI any thread may call; this asks for one that does.
+        // Without MPI on the wire any thread may call; `duplicate` uses MPI.
         assert!(text.contains("only the thread that initialised MPI"), "{text}");
         drop(world);
     } else {
@@ -132,7 +132,7 @@ pub fn run(level: &str) {
 }
 
 pub fn finalize(rank: u32, level: &str) {
-    // SAFETY: the end of the program.
+    // SAFETY: called at the end of the program.
     assert_eq!(unsafe { ffi::PMPI_Finalize() }, 0);
     if rank == 0 {
         println!("{level}: done");
@@ -145,7 +145,7 @@ fn communicators(world: &World) {
     let (rank, n) = (comm.rank(), comm.size());
     let backwards = split(0, -(rank as c_int));
     let parts = split((rank % 2) as c_int, 0);
-    // SAFETY: of this world's MPI; all their ranks are here.
+    // SAFETY: communicators of this world's MPI; all their ranks call it.
     let (reversed, half) =
         unsafe { (world.communicator_of(backwards), world.communicator_of(parts)) };
     let (reversed, half) = (reversed.unwrap(), half.unwrap());
@@ -153,9 +153,9 @@ fn communicators(world: &World) {
     assert_eq!((half.rank(), half.size()), (rank / 2, (n + 1 - rank % 2) / 2));
     defaults(&reversed, &[5, 2000]);
     defaults(&half, &[5, 2000]);
-    // Only some of them make one.
+    // Only some of the ranks make another communicator.
     if rank % 2 == 0 {
-        // SAFETY: as above.
+        // SAFETY: a communicator of this world's MPI; all its ranks call it.
         let again = unsafe { world.communicator_of(parts) }.unwrap();
         let mut sum = [again.rank() + 1];
         again.allreduce_in_place(&mut sum, Op::Sum).unwrap();
@@ -164,11 +164,11 @@ fn communicators(world: &World) {
     comm.barrier().unwrap();
     free(backwards);
     free(parts);
-    // They need MPI's no more.
+    // hopbine's communicators no longer need MPI's.
     defaults(&half, &[7]);
 }
 
-/// Two communicators in a thread each, with traffic of MPI's in a third.
+/// Two communicators in one thread each, with MPI messages in a third thread.
 fn threads(world: &World) {
     let comm = world.communicator();
     let (rank, n) = (comm.rank(), comm.size());
@@ -180,20 +180,20 @@ fn threads(world: &World) {
     });
 }
 
-/// Who does not come is named, and those who do are not.
+/// The missing rank is named, the others are not.
 pub fn missing() {
     start("multiple");
-    // SAFETY: all ranks of the program.
+    // SAFETY: all ranks of the program call it.
     let mut world = unsafe { init_mpi(world_comm()) }.unwrap();
     let (rank, n) = (world.communicator().rank(), world.communicator().size());
     const LATE: u32 = 1;
     const TAG: c_int = 5;
     let others = (0..n).filter(|&other| other != LATE);
     if rank == LATE {
-        // Comes when all others have given it up.
+        // Starts after all other ranks have given up waiting for it.
         for other in others {
             let (mut word, from) = (0u8, other as c_int);
-            // SAFETY: room for a byte.
+            // SAFETY: room for one byte.
             let code = unsafe {
                 let (at, kind) = ((&raw mut word).cast(), ffi::uint8_t());
                 let ignored = std::ptr::null_mut();
@@ -205,7 +205,7 @@ pub fn missing() {
     } else {
         assert_eq!(world.missing().unwrap(), [LATE]);
         let word = 0u8;
-        // SAFETY: a byte.
+        // SAFETY: one byte.
         let code = unsafe {
             let (at, kind) = ((&raw const word).cast(), ffi::uint8_t());
             ffi::PMPI_Send(at, 1, kind, LATE as c_int, TAG, world_comm())
@@ -216,16 +216,16 @@ pub fn missing() {
     finalize(rank, "missing");
 }
 
-/// Ten thousand communicators made and dropped leave nothing behind.
+/// Ten thousand communicators, created and dropped, leak no memory.
 pub fn many() {
     start("multiple");
-    // SAFETY: all ranks of the program.
+    // SAFETY: all ranks of the program call it.
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let comm = world.communicator();
     let parts = split((comm.rank() % 2) as c_int, 0);
     let make = |n: usize| {
         for at in 0..n {
-            // SAFETY: as above.
+            // SAFETY: all ranks of the communicator call it.
             let part: Result<_, Error> = unsafe { world.communicator_of(parts) };
             let part = part.unwrap();
             if at % 100 == 0 {
@@ -245,16 +245,16 @@ pub fn many() {
     finalize(rank, "many");
 }
 
-/// A rank that has waited long with many messages, of all lengths that travel differently, is done when they
-/// have gone, although their receiver does something else then.
+/// A rank that is late with many messages, of lengths that use different protocols, completes as soon as they are
+/// sent, although their receiver is busy elsewhere.
 pub fn ahead() {
     const N: usize = 400;
     start("multiple");
-    // SAFETY: all ranks of the program.
+    // SAFETY: all ranks of the program call it.
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let comm = world.communicator().with(CallOptions::new().algorithm("mixed-tree"));
     let rank = comm.rank();
-    // Enough short messages to know what MPI takes for one.
+    // More short messages than a port times to learn up to which length it copies messages.
     (0..40).for_each(|_| world.communicator().barrier().unwrap());
     if rank == 0 {
         std::thread::sleep(Duration::from_millis(300));
@@ -267,7 +267,7 @@ pub fn ahead() {
         bcast.wait().unwrap();
         assert!(bcast.buffer().unwrap().iter().all(|&value| value == 1));
     }
-    // SAFETY: all ranks call it. It moves nothing of ours on.
+    // SAFETY: all ranks call it. MPI's barrier does not make hopbine's calls progress.
     assert_eq!(unsafe { ffi::PMPI_Barrier(world_comm()) }, 0);
     drop(all);
     drop(comm);
@@ -275,17 +275,18 @@ pub fn ahead() {
     finalize(rank, "ahead");
 }
 
-/// A rank whose long messages nobody takes, since the others make another call, gives up; MPI ends all the
-/// same.
+/// No rank receives the long messages of a rank, since the others make another call: the rank gives up, and MPI
+/// still finalises.
 pub fn unmet() {
     start("multiple");
-    // SAFETY: all ranks of the program.
+    // SAFETY: all ranks of the program call it.
     let world = unsafe { init_mpi(world_comm()) }.unwrap();
     let whole = CallOptions::new().segment_bytes(1 << 40).algorithm("mixed-tree");
     let comm = world.communicator().with(whole);
     let rank = comm.rank();
     let error = if rank == 0 {
-        // Those who give up take its message, so that it can end before it hears why.
+        // Ranks that give up receive its message, so the broadcast may complete before rank 0 learns of the
+        // failure.
         comm.bcast(&mut vec![1u8; 4 << 20], 0).and_then(|()| comm.barrier())
     } else {
         world.communicator().allreduce_in_place(&mut [1u8; 10], Op::Sum)
@@ -296,7 +297,7 @@ pub fn unmet() {
     finalize(rank, "unmet");
 }
 
-/// Bytes of memory that this process has.
+/// Bytes of resident memory of this process.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap() * 4096

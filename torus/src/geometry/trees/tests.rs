@@ -1,4 +1,4 @@
-//! The trees span, share no link and are as many as there can be.
+//! The trees span the shape, share no link, and are as many as possible.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ const SHAPES: [&str; 31] = [
     "5x4x3+7",
 ];
 
-/// Links between nodes of the machine; `None` inside one.
+/// The link between two nodes of the machine; `None` inside one node.
 fn link(shape: &Shape, from: Vertex, to: Vertex) -> Option<(Vertex, Vertex)> {
     let ranks = shape.ranks_per_node();
     let (from, to) = (Vertex(from.0 / ranks), Vertex(to.0 / ranks));
@@ -53,7 +53,7 @@ fn check(shape: &Shape, root: Vertex) {
         let depths = trees.depths(tree);
         let mut n_children = 0;
         for node in shape.vertices() {
-            // That this ends is part of the proof: every node's way up leads to the root.
+            // That `depths` terminates is part of the proof: the path up from every node leads to the root.
             assert_eq!(depths[node.index()] == 0, node == root);
             for child in trees.children(tree, node) {
                 assert_eq!(trees.parent(tree, child), Some(node), "{shape} {root} {tree}");
@@ -80,7 +80,7 @@ fn trees_span_and_share_no_link() {
     }
 }
 
-/// No shape has more: that many links lead into the node that has fewest.
+/// No shape can have more trees: their number is that of the links into the node with the fewest links.
 #[test]
 fn there_are_as_many_as_links_allow() {
     for text in SHAPES {

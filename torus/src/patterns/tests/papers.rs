@@ -1,9 +1,9 @@
-//! What the papers say of their patterns.
+//! Statements of the papers about their patterns.
 
 use super::*;
 
-/// The trees of generalized radix, section III, by relative ranks: the lowest digit that is
-/// not 0 is cleared; far first, the highest.
+/// The trees of generalized radix, section III, by relative ranks: a hop clears the lowest digit that is not 0; far
+/// first, the highest.
 #[test]
 fn knomial_trees_clear_one_digit_after_another() {
     for (radix, size) in [(2u32, 6u32), (2, 8), (2, 23), (3, 9), (3, 14), (4, 69), (7, 20)] {
@@ -28,16 +28,16 @@ fn knomial_trees_clear_one_digit_after_another() {
     }
 }
 
-/// Generalized radix, Fig. 6, as the text of section V.C describes it: inside a group a block
-/// that has arrived is passed on round the ring; between groups that which came from the last
-/// group. Run here as an allgather: our steps backwards.
+/// Generalized radix, Fig. 6, as the text of section V.C describes it: within a group, a block that has arrived is
+/// passed on around the ring; between groups, the block that came from the last group. The test runs it as an
+/// allgather, with the pattern's steps in reverse order.
 #[test]
 fn kring_is_the_allgather_of_the_paper() {
     for (group, size) in [(3u32, 6u32), (2, 8), (4, 12), (8, 8), (3, 27), (2, 2)] {
         let pattern = pattern(&format!("kring:{group}"), size);
         let toward = Toward::new(pattern.clone());
         assert_eq!(pattern.n_steps(), size - 1);
-        // What each rank passes on next: inside, and between groups.
+        // The block that each rank passes on next: within its group, and between groups.
         let mut inside: Vec<u32> = (0..size).collect();
         let mut between = inside.clone();
         let mut resident: Vec<Vec<u32>> = (0..size).map(|rank| vec![rank]).collect();
@@ -57,7 +57,7 @@ fn kring_is_the_allgather_of_the_paper() {
                 assert_eq!(hop, Some((size - 2 - step, from(rank))), "{group} {size} {rank}");
                 assert!(!resident[rank as usize].contains(&block), "one new block per step");
                 resident[rank as usize].push(block);
-                // Group 0 receives from outside; it sends as much.
+                // Counts what group 0 receives from other groups; it sends as much.
                 crossing += u32::from(is_between && rank < group);
             }
             if is_between {
@@ -68,13 +68,13 @@ fn kring_is_the_allgather_of_the_paper() {
             }
             inside = arrived;
         }
-        // Eq. 11 and 12; Eq. 13: 2n (p - k) / p, received and sent, n being p blocks.
+        // Eq. 11 and 12; Eq. 13: 2n (p - k) / p, received and sent, where n is p blocks.
         let groups = size / group;
         assert_eq!((n_inside, n_between), (groups * (group - 1), groups - 1));
         assert_eq!(n_inside + n_between, size - 1);
         assert_eq!(2 * crossing, 2 * (size - group));
     }
-    // Eq. 14: between single ranks as groups the ring carries 2n (p - 1) / p.
+    // Eq. 14: with single ranks as groups the ring carries 2n (p - 1) / p.
     assert_eq!(volumes(&pattern("ring", 9)), [1; 8]);
 }
 
@@ -99,8 +99,8 @@ fn steps_and_volumes_are_those_of_the_generalized_radix_paper() {
             // Eq. 3 and 6: log_k p steps of k - 1 messages each.
             assert_eq!(pattern.n_steps(), n_steps);
             assert!((0..n_steps).all(|t| pattern.targets(t, 0).len() as u32 == radix - 1));
-            // Eq. 7: an allgather's round i = 1, 2, ... (ours backwards) moves
-            // (k - 1) k^(i - 1) / p of n; in sum (p - 1) / p, as Eq. 6 has it.
+            // Eq. 7: round i = 1, 2, ... of an allgather (steps in reverse order) moves (k - 1) k^(i - 1) / p of n;
+            // the sum is (p - 1) / p, as in Eq. 6.
             let mut rounds = volumes(&pattern);
             rounds.reverse();
             let expected: Vec<u32> =
@@ -119,7 +119,7 @@ fn steps_and_volumes_are_those_of_the_generalized_radix_paper() {
     }
 }
 
-/// Bruck with radix r: a block that must go x upwards goes z r^t at step t, z being digit t.
+/// Bruck with radix r: a block that must move x upwards moves z r^t at step t, where z is digit t of x.
 #[test]
 fn bruck_sends_by_the_digits_of_the_distance() {
     for (radix, size) in [(2u32, 8u32), (2, 11), (3, 9), (4, 23), (5, 69)] {
