@@ -1,5 +1,5 @@
 /* Maps MPI's types and operators to hopbine's. */
-#include "doors.h"
+#include "common.h"
 
 #include "interposed.h"
 
@@ -46,8 +46,8 @@ static int (*get_contents)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Co
                            MPI_Datatype[]);
 
 void list_types(void) {
-    get_envelope = (__typeof__(get_envelope))find_behind("PMPI_Type_get_envelope_c");
-    get_contents = (__typeof__(get_contents))find_behind("PMPI_Type_get_contents_c");
+    get_envelope = (__typeof__(get_envelope))find_mpi_function("PMPI_Type_get_envelope_c");
+    get_contents = (__typeof__(get_contents))find_mpi_function("PMPI_Type_get_contents_c");
     if (!get_contents) get_envelope = NULL;
     /* The most used types first. */
     add(MPI_DOUBLE, REAL);
@@ -242,23 +242,23 @@ enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *elemen
     *number = operator_of(op);
     if (*number >= 0) {
         *element = element_of(datatype);
-        if (*element >= 0) return is_defined(*number, *element) ? OURS : NOBODY;
+        if (*element >= 0) return is_defined(*number, *element) ? BY_HOPBINE : BY_MPI;
         const int is_logical = *number >= HOPBINE_LAND && *number <= HOPBINE_LXOR;
         const int is_bitwise = *number >= HOPBINE_BAND;
         *element = HOPBINE_UINT8;
-        if (datatype == MPI_BYTE) return is_bitwise ? OURS : NOBODY;
-        if (datatype == MPI_C_BOOL) return is_logical ? OURS : NOBODY;
+        if (datatype == MPI_BYTE) return is_bitwise ? BY_HOPBINE : BY_MPI;
+        if (datatype == MPI_C_BOOL) return is_logical ? BY_HOPBINE : BY_MPI;
         if (datatype == MPI_LOGICAL && is_logical) {
             *element = HOPBINE_INT32;
-            return is_int_like(datatype) ? OURS : IN_ORDER;
+            return is_int_like(datatype) ? BY_HOPBINE : BY_REDUCE_LOCAL;
         }
-        if (datatype == MPI_LOGICAL) return NOBODY;
-        return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? IN_ORDER : NOBODY;
+        if (datatype == MPI_LOGICAL) return BY_MPI;
+        return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? BY_REDUCE_LOCAL : BY_MPI;
     }
     if (op == MPI_MINLOC || op == MPI_MAXLOC) {
         *number = op == MPI_MINLOC ? HOPBINE_MINLOC : HOPBINE_MAXLOC;
         *element = pair_of(datatype);
-        return *element >= 0 ? OURS : is_pair(datatype) ? IN_ORDER : NOBODY;
+        return *element >= 0 ? BY_HOPBINE : is_pair(datatype) ? BY_REDUCE_LOCAL : BY_MPI;
     }
-    return op == MPI_REPLACE || op == MPI_NO_OP || op == MPI_OP_NULL ? NOBODY : IN_ORDER;
+    return op == MPI_REPLACE || op == MPI_NO_OP || op == MPI_OP_NULL ? BY_MPI : BY_REDUCE_LOCAL;
 }
