@@ -109,7 +109,7 @@ struct state *state_of(MPI_Comm comm);
 
 /* The state of `comm` if it exists already, else null. All ranks get the same answer if they have made the same calls
  * on it. */
-struct state *known_state_of(MPI_Comm comm);
+struct state *existing_state_of(MPI_Comm comm);
 
 /* Changes whenever a communicator is freed, which invalidates what threads have cached of their last communicator. */
 extern unsigned long generation;
@@ -155,14 +155,14 @@ extern struct library library;
 extern hopbine_comm_t world;
 
 /* A duplicate of MPI_COMM_SELF, for messages and packing of this library's. */
-extern MPI_Comm own_comm;
+extern MPI_Comm self_comm;
 
 /* Serves a call, except for what end_job() does. Arguments as in job.h. */
 struct job;
 int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 
 /* Prints a failure to stderr, unless another rank prints it; returns MPI's error class for hopbine's code. */
-int say_failure(int code, const char *message, int is_said_elsewhere);
+int print_failure(int code, const char *message, int is_said_elsewhere);
 
 /* The counts of a reduce-scatter, which the caller frees; null if *error is set. */
 int64_t *counts_of(const struct call *call, int size, int *error);
@@ -171,14 +171,14 @@ int64_t *counts_of(const struct call *call, int size, int *error);
  * a copy stays until the program ends, and equal lists share one copy. Null if memory is missing. */
 const void *intern_list(const void *list, size_t bytes);
 
-/* Packs `count` elements of a type with holes, of `each` bytes of data, into a row of bytes; or unpacks them
+/* Packs `count` elements of a type with holes, of `each` bytes of data, into a sequence of bytes; or unpacks them
  * (`is_back`). */
-int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
+int pack_or_unpack(char *packed, char *unpacked, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
 
 /* Whether a call's send and receive buffers overlap. MPI forbids overlap, but not every MPI detects it, and programs
  * rely on a result as if the buffers were apart. MPICH refuses equal addresses (`refuses_aliases`); such a call then
  * goes to MPI. */
-int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
+int buffers_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
 extern int refuses_aliases;
 
 /* Properties of an MPI type. */
@@ -192,7 +192,7 @@ struct type {
 int is_predefined(MPI_Datatype datatype);
 
 /* Fills in `type`; returns 0 if the datatype is not valid for communication. */
-int look_at_type(MPI_Datatype datatype, struct type *type);
+int query_type(MPI_Datatype datatype, struct type *type);
 
 /* How a reduction is computed. */
 enum kernel {

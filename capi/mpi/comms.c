@@ -16,8 +16,8 @@ int refuses_aliases;
 struct library library = {.start_at_init = start};
 hopbine_comm_t world;
 static MPI_Comm exchange_comm = MPI_COMM_NULL;
-MPI_Comm own_comm = MPI_COMM_NULL;
-static MPI_Request unanswered = MPI_REQUEST_NULL;
+MPI_Comm self_comm = MPI_COMM_NULL;
+static MPI_Request pending_receive = MPI_REQUEST_NULL;
 static MPI_Group world_group;
 static int keyval = MPI_KEYVAL_INVALID, end_keyval = MPI_KEYVAL_INVALID;
 unsigned long generation;
@@ -25,14 +25,14 @@ unsigned long generation;
 /* -- Starting and ending ------------------------------------------------------------------- */
 
 /* Makes progress on MPI's messages while a rank waits in hopbine. Testing any request makes progress on all of them,
- * and `unanswered` is a receive that never completes. (MPICH's MPI_Iprobe makes no progress.) */
+ * and `pending_receive` never completes. (MPICH's MPI_Iprobe makes no progress.) */
 static void progress(void *argument) {
     static int is_busy;
     (void)argument;
     if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE)) return;
     int flag;
     in_hopbine++;
-    PMPI_Test(&unanswered, &flag, MPI_STATUS_IGNORE);
+    PMPI_Test(&pending_receive, &flag, MPI_STATUS_IGNORE);
     in_hopbine--;
     __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
 }
@@ -59,10 +59,10 @@ static int is_of_mpich(void) {
 /* Leaves all further calls to MPI, and frees what start() has made besides hopbine. */
 static void stop(void) {
     status = CANNOT;
-    PMPI_Cancel(&unanswered);
-    PMPI_Wait(&unanswered, MPI_STATUS_IGNORE);
+    PMPI_Cancel(&pending_receive);
+    PMPI_Wait(&pending_receive, MPI_STATUS_IGNORE);
     PMPI_Comm_free(&exchange_comm);
-    PMPI_Comm_free(&own_comm);
+    PMPI_Comm_free(&self_comm);
     PMPI_Group_free(&world_group);
 }
 
@@ -89,9 +89,9 @@ void start(void) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
-    PMPI_Comm_dup(MPI_COMM_SELF, &own_comm);
-    PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
-    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
+    PMPI_Comm_dup(MPI_COMM_SELF, &self_comm);
+    PMPI_Comm_set_errhandler(self_comm, MPI_ERRORS_RETURN);
+    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, self_comm, &pending_receive);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     /* The first rank whose variables are not valid says why. */
     const int unclear = read_settings(0) ? size : rank;
@@ -139,7 +139,7 @@ void start(void) {
     in_hopbine--;
 }
 
-static void say_unstarted(void) {
+static void print_not_started(void) {
     static int is_said;
     int rank;
     if (__atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED)) return;
@@ -156,7 +156,7 @@ void start_with(MPI_Comm comm, enum form form) {
     if (!is_there) return;
     if (form != NONBLOCKING && comm != MPI_COMM_NULL) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
     if (compared != MPI_UNEQUAL) start();
-    else say_unstarted();
+    else print_not_started();
 }
 
 EXPORTED int HB_Init(void) {
@@ -227,7 +227,7 @@ static struct state *find_state(MPI_Comm comm, int creates) {
 
 struct state *state_of(MPI_Comm comm) { return find_state(comm, 1); }
 
-struct state *known_state_of(MPI_Comm comm) { return find_state(comm, 0); }
+struct state *existing_state_of(MPI_Comm comm) { return find_state(comm, 0); }
 
 void create_state(MPI_Comm comm) {
     if (status != STARTED || in_hopbine || comm == MPI_COMM_NULL) return;
@@ -239,7 +239,7 @@ void create_state(MPI_Comm comm) {
 void mark_revoked(MPI_Comm comm) {
     if (status != STARTED || in_hopbine || comm == MPI_COMM_NULL) return;
     in_hopbine++;
-    struct state *state = known_state_of(comm);
+    struct state *state = existing_state_of(comm);
     if (!state && (state = calloc(1, sizeof *state))) PMPI_Comm_set_attr(comm, keyval, state);
     if (state) state->reason = "a revoked communicator";
     in_hopbine--;

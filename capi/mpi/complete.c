@@ -141,7 +141,7 @@ static int test_some(int n, MPI_Request requests[], int *n_done, int places[], M
 
 static int test_all(int n, MPI_Request requests[], int *flag, MPI_Status statuses[], int left) {
     FIND_AS(test, PMPI_Testall);
-    const enum found found = look_at_requests(n, requests);
+    const enum found found = check_requests(n, requests);
     *flag = 0;
     if (found == NOT_DONE && !should_call_mpi(left)) return MPI_SUCCESS;
     if (found == IS_DONE) end_some(n, requests, n, NULL);
@@ -152,7 +152,7 @@ static int test_all(int n, MPI_Request requests[], int *flag, MPI_Status statuse
 
 static int test_status(MPI_Request request, int *flag, MPI_Status *status, int left) {
     FIND_AS(test, PMPI_Request_get_status);
-    const enum found found = look_at_requests(1, &request);
+    const enum found found = check_requests(1, &request);
     *flag = found == IS_DONE;
     if (found == IS_DONE) return set_empty_status(status);
     if (found == NOT_DONE && !should_call_mpi(left)) return MPI_SUCCESS;

@@ -128,7 +128,7 @@ static int refuse(const struct fortran_call *call) {
 
 /* Sets *types to the list of types of a non-blocking or persistent call, null if it has none or no communicator.
  * Returns the error. */
-static int keep_types(const struct fortran_call *call, const fint types_f[], const MPI_Datatype **types) {
+static int intern_types(const struct fortran_call *call, const fint types_f[], const MPI_Datatype **types) {
     *types = NULL;
     const int n = types_f ? n_types_on(call->comm) : 0;
     if (n == 0) return MPI_SUCCESS;
@@ -148,8 +148,8 @@ static int keep_types(const struct fortran_call *call, const fint types_f[], con
         const MPI_Datatype *types = NULL, *to_types = NULL;                                        \
         MPI_Request request = MPI_REQUEST_NULL;                                                    \
         int code = refuse(call);                                                                   \
-        if (code == MPI_SUCCESS && call->send != in_place) code = keep_types(call, call->types, &types); \
-        if (code == MPI_SUCCESS) code = keep_types(call, call->to_types, &to_types);               \
+        if (code == MPI_SUCCESS && call->send != in_place) code = intern_types(call, call->types, &types); \
+        if (code == MPI_SUCCESS) code = intern_types(call, call->to_types, &to_types);             \
         if (code == MPI_SUCCESS && call->is_large) switch ((enum collective)call->collective) {    \
                 SIGNATURES(CASE##_LARGE, MPI_Count, MPI_Aint)                                      \
             default: break;                                                                        \

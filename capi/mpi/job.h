@@ -31,7 +31,7 @@ int open_blocks(struct side *side, int n, const void *buffer, const void *counts
                 MPI_Datatype type, int is_received);
 
 /* Allocates a copy of the blocks, which hopbine then gets in place of the caller's buffer. */
-int keep_copy(struct side *side);
+int allocate_copy(struct side *side);
 
 /* The buffer that hopbine gets. */
 void *data_of(const struct side *side);
@@ -80,7 +80,7 @@ int end_job(struct job *job);
 int begin_call(const struct call *call, struct job *job);
 
 /* Makes own types for sides that must be packed: the caller may free its types as soon as a request has started. */
-int keep_types(struct job *job);
+int duplicate_types(struct job *job);
 
 /* Frees what a job owns, but not the job itself. */
 void close_job(struct job *job);

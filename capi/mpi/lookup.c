@@ -42,7 +42,7 @@ struct ended end_some(int n, MPI_Request natives[], int most, int places[]) {
     return ended;
 }
 
-enum found look_at_requests(int n, const MPI_Request natives[]) {
+enum found check_requests(int n, const MPI_Request natives[]) {
     enum found found = IS_DONE;
     pthread_mutex_lock(&lock_of_requests);
     for (int at = 0; at < n && found != NOT_DONE; at++) {
@@ -73,7 +73,7 @@ struct request *failed_request(MPI_Request native) {
 int take_failure(struct request *failed, MPI_Comm *comm) {
     pthread_mutex_lock(&lock_of_requests);
     *comm = comm_of(failed);
-    const int error = say_failure(failed->code, failed->message ? failed->message : "", failed->is_said_elsewhere);
+    const int error = print_failure(failed->code, failed->message ? failed->message : "", failed->is_said_elsewhere);
     count(&n_failed, -1);
     deactivate_request(failed);
     pthread_mutex_unlock(&lock_of_requests);

@@ -8,12 +8,12 @@
 static const char *keep_apart(struct job *job, const struct call *call, MPI_Count own) {
     struct side *const send = &job->send, *const recv = &job->recv;
     if (send->n == 0 || recv->n == 0 || send->copy || recv->copy) return NULL;
-    if (!do_overlap(send->buffer, send->bytes[0], recv->buffer, recv->bytes[0])) return NULL;
+    if (!buffers_overlap(send->buffer, send->bytes[0], recv->buffer, recv->bytes[0])) return NULL;
     const char *from = send->buffer, *to = recv->buffer;
     const int is_same = call->collective == SCATTER ? to == from + own : from == to + own;
     if (refuses_aliases && is_same && call->send_type == call->recv_type && call->send_count == call->recv_count)
         return "argument";
-    return keep_copy(send) == MPI_SUCCESS ? NULL : "argument";
+    return allocate_copy(send) == MPI_SUCCESS ? NULL : "argument";
 }
 
 int serve_movement(struct call *call, const struct state *state, struct job *job, int *code, int *error) {

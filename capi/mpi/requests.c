@@ -12,7 +12,7 @@ int n_outstanding, n_endable, n_failed, n_requests;
 pthread_mutex_t lock_of_requests = PTHREAD_MUTEX_INITIALIZER;
 struct request **all_requests;
 int n_all_requests;
-static int room;
+static int capacity;
 /* All elements before this one are taken. */
 static int first_free;
 /* Requests by the hash of their handle. */
@@ -37,11 +37,11 @@ static int n_done;
 static int add_to_list(struct request *request) {
     int at = first_free;
     while (at < n_all_requests && all_requests[at]) at++;
-    if (at == room) {
-        const int wanted = room ? 2 * room : 16;
+    if (at == capacity) {
+        const int wanted = capacity ? 2 * capacity : 16;
         struct request **const more = realloc(all_requests, (size_t)wanted * sizeof *all_requests);
         if (!more) return 0;
-        all_requests = more, room = wanted;
+        all_requests = more, capacity = wanted;
     }
     if (at == n_all_requests) n_all_requests++;
     first_free = at + 1;
@@ -195,7 +195,7 @@ static const struct progress_hooks progress_hooks = {are_under_way, n_drives, po
 
 /* Adds a request to the list and gives the program a handle of it. */
 static int keep(struct request *request, const struct call *call) {
-    if (!keep_types(&request->job) || !add_to_list(request)) return MPI_ERR_NO_MEM;
+    if (!duplicate_types(&request->job) || !add_to_list(request)) return MPI_ERR_NO_MEM;
     request->tag = begin_receive(request->is_persistent, &request->native);
     if (!request->tag) return MPI_ERR_NO_MEM;
     struct request **const bucket = bucket_of(request->native);

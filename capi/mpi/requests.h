@@ -35,7 +35,7 @@ struct ended end_some(int n, MPI_Request natives[], int most, int places[]);
 
 /* NOT_DONE if one of these is an unfinished request that end_request() will end; IS_DONE if end_request() can end all
  * that are not null. */
-enum found look_at_requests(int n, const MPI_Request natives[]);
+enum found check_requests(int n, const MPI_Request natives[]);
 
 /* The request of this handle if it has failed, else null. MPI now knows that it is done. */
 struct request *failed_request(MPI_Request native);

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-int say_failure(int code, const char *message, int is_said_elsewhere) {
+int print_failure(int code, const char *message, int is_said_elsewhere) {
     /* Errors of end_job(), for which hopbine has no message. */
     if (!*message)
         message = code == HOPBINE_ERR_MISMATCH ? "this rank gives itself another length than it takes"
@@ -20,7 +20,7 @@ int say_failure(int code, const char *message, int is_said_elsewhere) {
 }
 
 static int failed(int code, MPI_Comm comm) {
-    const int error = say_failure(code, hopbine_last_error(), hopbine_last_error_is_said_elsewhere());
+    const int error = print_failure(code, hopbine_last_error(), hopbine_last_error_is_said_elsewhere());
     PMPI_Comm_call_errhandler(comm, error);
     return error;
 }
@@ -111,7 +111,7 @@ int serve(struct call *call, int *code) {
     *code = HOPBINE_SUCCESS;
     /* A non-blocking call may not wait for the other ranks. */
     const int is_local = call->form == NONBLOCKING;
-    struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
+    struct state *state = is_local ? existing_state_of(call->comm) : state_of(call->comm);
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
     else if (state->reason) mark_unserved(call, state);
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);

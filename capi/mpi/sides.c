@@ -36,7 +36,7 @@ static int share_bytes(const struct side *side) {
 static int open_type(struct side *side, const void *buffer, MPI_Datatype datatype, int *packs) {
     struct type type;
     MPI_Aint lower;
-    if (!look_at_type(datatype, &type)) return MPI_ERR_TYPE;
+    if (!query_type(datatype, &type)) return MPI_ERR_TYPE;
     side->buffer = (char *)buffer;
     side->type = datatype;
     side->each = type.bytes;
@@ -55,7 +55,7 @@ int open_block(struct side *side, const void *buffer, MPI_Count count, MPI_Datat
     side->bytes = side->inline_lists, side->starts = side->inline_lists + 1, side->places = side->inline_lists + 2;
     side->bytes[0] = count * side->each;
     side->starts[0] = side->places[0] = 0;
-    return packs ? keep_copy(side) : MPI_SUCCESS;
+    return packs ? allocate_copy(side) : MPI_SUCCESS;
 }
 
 int open_blocks(struct side *side, int n, const void *buffer, const void *counts, const void *displs, int is_wide,
@@ -76,10 +76,10 @@ int open_blocks(struct side *side, int n, const void *buffer, const void *counts
         side->starts[r] = side->places[r] = side->bytes[r] > 0 ? displ * side->extent : 0;
         packs |= side->starts[r] < 0;
     }
-    return packs || (is_received && share_bytes(side)) ? keep_copy(side) : MPI_SUCCESS;
+    return packs || (is_received && share_bytes(side)) ? allocate_copy(side) : MPI_SUCCESS;
 }
 
-int keep_copy(struct side *side) {
+int allocate_copy(struct side *side) {
     int64_t all = 0;
     for (int r = 0; r < side->n; r++) {
         side->starts[r] = all;
@@ -94,8 +94,8 @@ void *data_of(const struct side *side) { return side->copy ? side->copy : side->
 /* Packs or unpacks one block, if the side has a copy. */
 static int move(const struct side *side, int r, int is_back) {
     if (!side->copy || side->bytes[r] == 0) return 1;
-    return copy_loose(side->copy + side->starts[r], side->buffer + side->places[r], side->bytes[r] / side->each,
-                      side->type, side->each, is_back);
+    return pack_or_unpack(side->copy + side->starts[r], side->buffer + side->places[r], side->bytes[r] / side->each,
+                          side->type, side->each, is_back);
 }
 
 static int move_all(const struct side *side, int is_back) {
@@ -120,7 +120,7 @@ int end_job(struct job *job) {
     return job->is_read_only || move_all(&job->recv, 1) ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;
 }
 
-int keep_types(struct job *job) {
+int duplicate_types(struct job *job) {
     struct side *const sides[2] = {&job->send, &job->recv};
     for (int side = 0; side < 2; side++) {
         if (!sides[side]->copy) continue;

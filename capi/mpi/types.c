@@ -23,13 +23,13 @@ static int complex_of(int bytes) {
 
 /* Predefined types with operators. The sizes of Fortran's types depend on compiler options, so they are queried. */
 enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
-struct known {
+struct predefined {
     MPI_Datatype type;
     enum kind kind;
     int element;
 };
-static struct known known[64];
-static int n_known;
+static struct predefined predefined[64];
+static int n_predefined;
 
 static void add(MPI_Datatype type, enum kind kind) {
     int bytes = 0;
@@ -37,7 +37,7 @@ static void add(MPI_Datatype type, enum kind kind) {
     int element = kind == REAL ? real(bytes)
                   : kind == COMPLEX ? complex_of(bytes)
                                     : integer((size_t)bytes, kind == SIGNED);
-    if (element >= 0) known[n_known++] = (struct known){type, kind, element};
+    if (element >= 0) predefined[n_predefined++] = (struct predefined){type, kind, element};
 }
 
 /* MPI 4's functions, which support types of large counts; null if the MPI lacks either. */
@@ -92,8 +92,8 @@ void list_types(void) {
 
 /* hopbine's element type of a predefined type, or -1. */
 static int element_of(MPI_Datatype type) {
-    for (int at = 0; at < n_known; at++)
-        if (known[at].type == type) return known[at].element;
+    for (int at = 0; at < n_predefined; at++)
+        if (predefined[at].type == type) return predefined[at].element;
     return -1;
 }
 
@@ -115,7 +115,7 @@ static struct origin origin_of(MPI_Datatype datatype) {
     return of;
 }
 
-static int is_given(const struct origin *of) {
+static int is_predefined_origin(const struct origin *of) {
     /* MPI_Type_create_f90_real() and its relatives return predefined types without names. */
     return of->combiner == MPI_COMBINER_NAMED || of->combiner == MPI_COMBINER_F90_REAL ||
            of->combiner == MPI_COMBINER_F90_COMPLEX || of->combiner == MPI_COMBINER_F90_INTEGER;
@@ -123,14 +123,14 @@ static int is_given(const struct origin *of) {
 
 int is_predefined(MPI_Datatype datatype) {
     const struct origin of = origin_of(datatype);
-    return is_given(&of);
+    return is_predefined_origin(&of);
 }
 
 /* Whether the data of a type without holes lie in memory in the order in which they are sent: the type is predefined,
  * or a contiguous sequence or duplicate of such types. */
-static int is_row(MPI_Datatype datatype) {
+static int is_contiguous(MPI_Datatype datatype) {
     const struct origin made = origin_of(datatype);
-    if (is_given(&made)) return 1;
+    if (is_predefined_origin(&made)) return 1;
     int integer, error;
     MPI_Aint address;
     MPI_Datatype of;
@@ -141,12 +141,12 @@ static int is_row(MPI_Datatype datatype) {
         error = get_contents(datatype, made.n_integers, 0, made.n_counts, 1, &integer, &address, &count, &of);
     else error = PMPI_Type_get_contents(datatype, (int)made.n_integers, 0, 1, &integer, &address, &of);
     if (error != MPI_SUCCESS) return 0;
-    const int row = is_row(of);
+    const int contiguous = is_contiguous(of);
     if (!is_predefined(of)) PMPI_Type_free(&of);
-    return row;
+    return contiguous;
 }
 
-int look_at_type(MPI_Datatype datatype, struct type *type) {
+int query_type(MPI_Datatype datatype, struct type *type) {
     /* Predefined types are never freed, so their properties can be cached. */
     static PER_THREAD MPI_Datatype last;
     static PER_THREAD struct type of_last;
@@ -156,11 +156,11 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
         return 1;
     }
     if (datatype == MPI_DATATYPE_NULL) return 0;
-    /* A send of this type to MPI_PROC_NULL tests whether the type is valid and committed: on `own_comm` it returns an
+    /* A send of this type to MPI_PROC_NULL tests whether the type is valid and committed: on `self_comm` it returns an
      * error, while other functions would abort the program. */
     const int is_known = element_of(datatype) >= 0;
     const char none = 0;
-    if (!is_known && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, own_comm) != MPI_SUCCESS) return 0;
+    if (!is_known && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, self_comm) != MPI_SUCCESS) return 0;
     const int is_fixed = is_known || is_predefined(datatype);
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Count bytes;
@@ -169,7 +169,7 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
     PMPI_Type_get_true_extent(datatype, &true_lower, &true_extent);
     const int has_holes = lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes;
     type->bytes = bytes;
-    type->contiguous = !has_holes && is_row(datatype);
+    type->contiguous = !has_holes && is_contiguous(datatype);
     if (is_fixed) {
         last = datatype;
         of_last = *type;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Whether the address ranges of the two sides, each from the first to the last byte of its blocks, overlap. */
-static int reach_into(const struct side *one, const struct side *other) {
+static int ranges_overlap(const struct side *one, const struct side *other) {
     const struct side *const both[2] = {one, other};
     int64_t from[2] = {INT64_MAX, INT64_MAX}, to[2] = {0, 0};
     for (int side = 0; side < 2; side++) {
@@ -18,7 +18,7 @@ static int reach_into(const struct side *one, const struct side *other) {
         }
         if (to[side] == 0) return 0;
     }
-    return do_overlap(one->buffer + from[0], to[0] - from[0], other->buffer + from[1], to[1] - from[1]);
+    return buffers_overlap(one->buffer + from[0], to[0] - from[0], other->buffer + from[1], to[1] - from[1]);
 }
 
 /* Whether MPI would refuse a call for equal send and receive addresses; then MPI gets the call. */
@@ -53,9 +53,9 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
         error = lists->recv_counts ? open_blocks(recv, size, call->recv, lists->recv_counts, lists->recv_displs,
                                                  lists->is_wide, call->recv_type, 1)
                                    : open_block(recv, call->recv, call->recv_count, call->recv_type);
-    if (error == MPI_SUCCESS && sends && receives && !send->copy && !recv->copy && reach_into(send, recv)) {
+    if (error == MPI_SUCCESS && sends && receives && !send->copy && !recv->copy && ranges_overlap(send, recv)) {
         if (is_refused(call, send, recv, rank)) return call->reason = "argument", 0;
-        error = keep_copy(send);
+        error = allocate_copy(send);
     }
     if (error != MPI_SUCCESS) return *wrong = error, 1;
     /* In place, the input is in the receive buffer: this rank's block, or all of an alltoall. */
