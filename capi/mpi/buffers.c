@@ -20,10 +20,10 @@ static int copy_huge(char *packed, char *unpacked, MPI_Datatype type, MPI_Count 
     int good = PMPI_Type_contiguous(piece, MPI_BYTE, &parts[0]) == MPI_SUCCESS &&
                PMPI_Type_create_struct(2, lengths, places, parts, &whole) == MPI_SUCCESS &&
                PMPI_Type_commit(&whole) == MPI_SUCCESS && PMPI_Comm_dup(self_comm, &self) == MPI_SUCCESS;
-    if (good && is_back)
-        good = PMPI_Sendrecv(packed, 1, whole, 0, 0, unpacked, 1, type, 0, 0, self, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-    else if (good)
-        good = PMPI_Sendrecv(unpacked, 1, type, 0, 0, packed, 1, whole, 0, 0, self, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    if (good)
+        good = (is_back ? PMPI_Sendrecv(packed, 1, whole, 0, 0, unpacked, 1, type, 0, 0, self, MPI_STATUS_IGNORE)
+                        : PMPI_Sendrecv(unpacked, 1, type, 0, 0, packed, 1, whole, 0, 0, self, MPI_STATUS_IGNORE)) ==
+               MPI_SUCCESS;
     if (self != MPI_COMM_NULL) PMPI_Comm_free(&self);
     if (whole != MPI_DATATYPE_NULL) PMPI_Type_free(&whole);
     if (parts[0] != MPI_DATATYPE_NULL) PMPI_Type_free(&parts[0]);

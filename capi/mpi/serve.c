@@ -91,8 +91,8 @@ unsigned char unserved_forms[N_COLLECTIVES];
  * counted. */
 static void mark_unserved(struct call *call, const struct state *state) {
     call->reason = state->reason;
-    if (wants_report) return;
-    last_unserved_comm = (struct unserved_comm){call->comm, __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1};
+    if (!wants_report)
+        last_unserved_comm = (struct unserved_comm){call->comm, __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1};
 }
 
 int serve(struct call *call, int *code) {
