@@ -162,11 +162,11 @@ install_all() {
   fi
 }
 
-install_doors() {
+install_mpi_libraries() {
   local variant name
   install -d "$to/bin"
   build_preload_library "$lib" -O2
-  build_door_libraries "$lib" -O2
+  build_mpi_libraries "$lib" -O2
   sed "s|/\.\./lib/|/../${libdir#"$prefix/"}/|" capi/preload/hopbine-preload >"$work/hopbine-preload"
   install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
   install -Dm 644 capi/preload/hopbine-preload.1 -t "$to/share/man/man1"
@@ -175,13 +175,13 @@ install_doors() {
   install_pc hopbine-hb "HB_ calls beside MPI, served by hopbine" -lhopbine_hb "Requires: hopbine"
   if [ -n "${MPIFC:-}" ]; then
     rm -f "$work"/*
-    build_door_module "$work" -O2 -fPIC
+    build_mpi_module "$work" -O2 -fPIC
     # shellcheck disable=SC2154 # of capi/mpi/build.sh
-    install_modules hopbine_hb_fortran "${door_module[@]/%/.o}"
+    install_modules hopbine_hb_fortran "${mpi_module[@]/%/.o}"
     install_pc hopbine-hb-fortran "The Fortran module of HB_ calls" -lhopbine_hb_fortran "Requires: hopbine-hb"
   fi
 }
 
 [ "$only" = doors ] || install_all
-[ -z "${MPICC:-}" ] || install_doors
+[ -z "${MPICC:-}" ] || install_mpi_libraries
 echo "hopbine $hopbine_version is installed under $to"

@@ -38,7 +38,7 @@ cd "$(dirname "$0")/.."
 rounds=5 ranks=2,4,8 budget=20 mpis=openmpi,mpich csv=target/against-mpi.csv
 collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier hosts='' least=0
 sizes=8,64,512,4096,32768,262144,2097152,16777216,67108864
-doors='' modes=()
+preloads='' modes=()
 given=("$@")
 arguments=()
 for word; do
@@ -52,9 +52,9 @@ set -- "${arguments[@]}"
 while getopts r:n:c:s:b:m:o:H:devh option; do
   case $option in
     r) rounds=$OPTARG ;; n) ranks=$OPTARG ;; c) collectives=$OPTARG ;; s) sizes=$OPTARG ;;
-    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;;
+    b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) preloads=yes ;;
     v) modes+=(changing) ;; e) modes+=(each) ;;
-    H) hosts=$OPTARG doors=yes mpis=openmpi ;;
+    H) hosts=$OPTARG preloads=yes mpis=openmpi ;;
     *) sed -n '2,40s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
@@ -69,7 +69,7 @@ for what in ${collectives//,/ }; do
   esac
 done
 if [ ${#modes[@]} != 0 ] || [ "$hosts" ] || [ ! "$is_rusts" ]; then
-  is_rusts='' doors=yes
+  is_rusts='' preloads=yes
 fi
 
 install() {
@@ -107,7 +107,7 @@ if [ -z "${HOPBINE_BENCH_BUILT:-}" ] && [ "$is_rusts" ]; then
 fi
 target=${CARGO_TARGET_DIR:-target}/release
 sides=${is_rusts:+hopbine,}$mpis
-if [ "$doors" ]; then
+if [ "$preloads" ]; then
   for mpi in ${mpis//,/ }; do
     # Tuning an MPI does nothing for hopbine.
     [[ $mpi == *-sm || $mpi == *-rg ]] || sides=$sides,$mpi+

@@ -133,7 +133,7 @@ case $mpi in openmpi) options=(--map-by node) ;; mpich) options=(-ppn 1) ;; esac
 expect "ranks in turn" "*algorithms on $all ranks over mpi*" 2 HOPBINE_RANKS_PER_NODE=2 "$programs/mpi" matrix
 options=()
 
-# -- The doors.
+# -- The interfaces for MPI programs.
 expect "calls, unmodified" "*all correct*" 2 "$preload" "$programs/calls" wrong
 expect "calls, renamed" "*all correct*" 1 "$programs/calls-hb" wrong
 expect "requests, unmodified" "*every request is done*" 2 "$preload" "$programs/requests" wrong

@@ -5,24 +5,25 @@
 #include <limits.h>
 #include <stdlib.h>
 
-int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received) {
+int buffers_overlap(const void *send, int64_t sent, const void *recv, int64_t received) {
     const uintptr_t from = (uintptr_t)send, to = (uintptr_t)recv;
     return sent > 0 && received > 0 && from < to + (uint64_t)received && to < from + (uint64_t)sent;
 }
 
 /* Packs or unpacks one element of more bytes than MPI_Pack can count, by a message from this rank to itself. The
  * message has a communicator of its own, since several threads may do this at once. */
-static int copy_huge(char *row, char *loose, MPI_Datatype type, MPI_Count each, int is_back) {
+static int copy_huge(char *packed, char *unpacked, MPI_Datatype type, MPI_Count each, int is_back) {
     const int piece = 1 << 30, lengths[2] = {(int)(each / piece), (int)(each % piece)};
     const MPI_Aint places[2] = {0, (MPI_Aint)(each - each % piece)};
     MPI_Datatype parts[2] = {MPI_DATATYPE_NULL, MPI_BYTE}, whole = MPI_DATATYPE_NULL;
     MPI_Comm self = MPI_COMM_NULL;
     int good = PMPI_Type_contiguous(piece, MPI_BYTE, &parts[0]) == MPI_SUCCESS &&
                PMPI_Type_create_struct(2, lengths, places, parts, &whole) == MPI_SUCCESS &&
-               PMPI_Type_commit(&whole) == MPI_SUCCESS && PMPI_Comm_dup(own_comm, &self) == MPI_SUCCESS;
+               PMPI_Type_commit(&whole) == MPI_SUCCESS && PMPI_Comm_dup(self_comm, &self) == MPI_SUCCESS;
     if (good)
-        good = (is_back ? PMPI_Sendrecv(row, 1, whole, 0, 0, loose, 1, type, 0, 0, self, MPI_STATUS_IGNORE)
-                        : PMPI_Sendrecv(loose, 1, type, 0, 0, row, 1, whole, 0, 0, self, MPI_STATUS_IGNORE)) == MPI_SUCCESS;
+        good = (is_back ? PMPI_Sendrecv(packed, 1, whole, 0, 0, unpacked, 1, type, 0, 0, self, MPI_STATUS_IGNORE)
+                        : PMPI_Sendrecv(unpacked, 1, type, 0, 0, packed, 1, whole, 0, 0, self, MPI_STATUS_IGNORE)) ==
+               MPI_SUCCESS;
     if (self != MPI_COMM_NULL) PMPI_Comm_free(&self);
     if (whole != MPI_DATATYPE_NULL) PMPI_Type_free(&whole);
     if (parts[0] != MPI_DATATYPE_NULL) PMPI_Type_free(&parts[0]);
@@ -30,27 +31,28 @@ static int copy_huge(char *row, char *loose, MPI_Datatype type, MPI_Count each, 
 }
 
 /* Packs or unpacks in portions that an int of MPI's can count. */
-static int copy_portions(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
+static int copy_portions(char *packed, char *unpacked, MPI_Count count, MPI_Datatype type, MPI_Count each,
+                         int is_back) {
     const MPI_Count most = each < (1 << 30) ? (1 << 30) / each : 1;
     MPI_Aint lower, extent;
     PMPI_Type_get_extent(type, &lower, &extent);
     for (MPI_Count done = 0; done < count; done += most) {
-        char *const to = row + done * each, *const from = loose + done * extent;
+        char *const to = packed + done * each, *const from = unpacked + done * extent;
         if (each > INT_MAX) {
             if (!copy_huge(to, from, type, each, is_back)) return 0;
             continue;
         }
         const int n = (int)(count - done < most ? count - done : most), bytes = (int)(n * each);
         int at = 0;
-        const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, own_comm)
-                                 : PMPI_Pack(from, n, type, to, bytes, &at, own_comm);
+        const int code = is_back ? PMPI_Unpack(to, bytes, &at, from, n, type, self_comm)
+                                 : PMPI_Pack(from, n, type, to, bytes, &at, self_comm);
         if (code != MPI_SUCCESS || at != bytes) return 0;
     }
     return 1;
 }
 
-int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
-    if (loose != MPI_BOTTOM) return copy_portions(row, loose, count, type, each, is_back);
+int pack_or_unpack(char *packed, char *unpacked, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
+    if (unpacked != MPI_BOTTOM) return copy_portions(packed, unpacked, count, type, each, is_back);
     /* MPICH packs nothing from MPI_BOTTOM: so an equal type is made whose displacements count from its first byte of
      * data. */
     MPI_Aint first, length, back;
@@ -59,7 +61,7 @@ int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_C
     back = -first;
     if (first == 0 || PMPI_Type_create_hindexed_block(1, 1, &back, type, &based) != MPI_SUCCESS) return 0;
     PMPI_Type_commit(&based);
-    const int good = copy_portions(row, (char *)(uintptr_t)first, count, based, each, is_back);
+    const int good = copy_portions(packed, (char *)(uintptr_t)first, count, based, each, is_back);
     PMPI_Type_free(&based);
     return good;
 }

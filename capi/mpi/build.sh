@@ -25,7 +25,7 @@ mpi_variant() {
 
 # DIRECTORY FLAG...: builds, with $MPICC, DIRECTORY/hopbine/VARIANT/libhopbine_mpi.so, which libhopbine_preload.so loads,
 # and libhopbine_hb.so (HB_ calls) beside it, both with their versioned names. libhopbine.so is in DIRECTORY.
-build_door_libraries() {
+build_mpi_libraries() {
   local into=$1 variant common own name file with linker objects flags
   shift
   variant=$(mpi_variant)
@@ -35,7 +35,7 @@ build_door_libraries() {
   esac
   mkdir -p "$into/hopbine/$variant"
   objects=$(mktemp -d)
-  common=(behind init types names comms buffers rows serve again movement reduction ordered pairs vector large kept)
+  common=(mpi_functions init types names comms buffers sides serve call_cache movement reduction ordered pairs vector large intern)
   flags=(-std=gnu11 -fPIC -fvisibility=hidden -Iinclude "$@")
   # Without an MPI among what it needs, the library for programs that bring theirs takes theirs. The wrapper would add
   # its own; the compiler that it names does not.
@@ -44,8 +44,8 @@ build_door_libraries() {
   # shellcheck disable=SC2086
   for name in hb mpi; do
     case $name in
-      hb) own=(shaped fortran) ;;
-      mpi) own=(requests asked receives background complete creators looks served) ;;
+      hb) own=(hb_calls fortran) ;;
+      mpi) own=(requests lookup receives progress_thread complete creators retests mpi_calls) ;;
     esac
     own=("${common[@]}" "${own[@]}")
     for file in sys/mpi/functions "${own[@]/#/capi/mpi/}"; do
@@ -70,13 +70,13 @@ build_preload_library() {
 }
 
 # The parts of the module hopbine_mpi, in the order in which they are compiled.
-door_module=(hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
+mpi_module=(hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
 
 # DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o.
-build_door_module() {
+build_mpi_module() {
   local into=$1 name
   shift
-  for name in "${door_module[@]}"; do
+  for name in "${mpi_module[@]}"; do
     name=$(ls "$PWD/fortran/mpi/$name".[fF]90)
     # shellcheck disable=SC2086
     (cd "$into" && $MPIFC "$@" -c "$name") || return 1

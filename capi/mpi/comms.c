@@ -1,5 +1,5 @@
 /* Start and end of hopbine within an MPI program, and hopbine's communicators for MPI's. */
-#include "doors.h"
+#include "common.h"
 
 #include "../../sys/mpi/functions.h"
 #include <hopbine_mpi.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-PER_THREAD int within;
+PER_THREAD int in_hopbine;
 
 enum status status;
 int wants_report;
@@ -16,8 +16,8 @@ int refuses_aliases;
 struct library library = {.start_at_init = start};
 hopbine_comm_t world;
 static MPI_Comm exchange_comm = MPI_COMM_NULL;
-MPI_Comm own_comm = MPI_COMM_NULL;
-static MPI_Request unanswered = MPI_REQUEST_NULL;
+MPI_Comm self_comm = MPI_COMM_NULL;
+static MPI_Request pending_receive = MPI_REQUEST_NULL;
 static MPI_Group world_group;
 static int keyval = MPI_KEYVAL_INVALID, end_keyval = MPI_KEYVAL_INVALID;
 unsigned long generation;
@@ -25,15 +25,15 @@ unsigned long generation;
 /* -- Starting and ending ------------------------------------------------------------------- */
 
 /* Makes progress on MPI's messages while a rank waits in hopbine. Testing any request makes progress on all of them,
- * and `unanswered` is a receive that never completes. (MPICH's MPI_Iprobe makes no progress.) */
+ * and `pending_receive` never completes. (MPICH's MPI_Iprobe makes no progress.) */
 static void progress(void *argument) {
     static int is_busy;
     (void)argument;
     if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE)) return;
     int flag;
-    within++;
-    PMPI_Test(&unanswered, &flag, MPI_STATUS_IGNORE);
-    within--;
+    in_hopbine++;
+    PMPI_Test(&pending_receive, &flag, MPI_STATUS_IGNORE);
+    in_hopbine--;
     __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
 }
 
@@ -43,7 +43,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     if (library.forget_comm) library.forget_comm(comm);
     __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
     if (state->comm != HOPBINE_COMM_NULL && state->comm != world) hopbine_comm_free(&state->comm);
-    free(state->known);
+    free(state->cache);
     free(state);
     return MPI_SUCCESS;
 }
@@ -59,10 +59,10 @@ static int is_of_mpich(void) {
 /* Leaves all further calls to MPI, and frees what start() has made besides hopbine. */
 static void stop(void) {
     status = CANNOT;
-    PMPI_Cancel(&unanswered);
-    PMPI_Wait(&unanswered, MPI_STATUS_IGNORE);
+    PMPI_Cancel(&pending_receive);
+    PMPI_Wait(&pending_receive, MPI_STATUS_IGNORE);
     PMPI_Comm_free(&exchange_comm);
-    PMPI_Comm_free(&own_comm);
+    PMPI_Comm_free(&self_comm);
     PMPI_Group_free(&world_group);
 }
 
@@ -70,36 +70,36 @@ static void stop(void) {
  * hopbine itself (`value` is not null), the program has to end it. */
 static int end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
-    within++;
+    in_hopbine++;
     if (library.end_requests) library.end_requests();
     if (!value && hopbine_finalize() != HOPBINE_SUCCESS && !hopbine_last_error_is_said_elsewhere())
         fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
     stop();
-    within--;
+    in_hopbine--;
     return MPI_SUCCESS;
 }
 
 void start(void) {
-    if (status != NEVER_TRIED || within) return;
+    if (status != NEVER_TRIED || in_hopbine) return;
     int rank, size, good, first;
-    within++;
+    in_hopbine++;
     wants_report = hopbine_report_wanted();
     list_types();
     refuses_aliases = is_of_mpich();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
-    PMPI_Comm_dup(MPI_COMM_SELF, &own_comm);
-    PMPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
-    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, own_comm, &unanswered);
+    PMPI_Comm_dup(MPI_COMM_SELF, &self_comm);
+    PMPI_Comm_set_errhandler(self_comm, MPI_ERRORS_RETURN);
+    PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, self_comm, &pending_receive);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     /* The first rank whose variables are not valid says why. */
-    const int unclear = read_wishes(0) ? size : rank;
+    const int unclear = read_settings(0) ? size : rank;
     PMPI_Allreduce(&unclear, &first, 1, MPI_INT, MPI_MIN, exchange_comm);
     if (first < size) {
-        if (first == rank) read_wishes(1);
+        if (first == rank) read_settings(1);
         stop();
-        within--;
+        in_hopbine--;
         return;
     }
     int is_started = 0, n_ranks = 0;
@@ -115,7 +115,7 @@ void start(void) {
     }
     /* As with MPI, a mismatch between ranks fails only the call concerned, where that is possible. */
     if (good && !is_started) good = hopbine_spare() == HOPBINE_SUCCESS;
-    /* The progress thread (background.c) needs MPI_THREAD_MULTIPLE if hopbine's messages go over MPI. */
+    /* The progress thread (progress_thread.c) needs MPI_THREAD_MULTIPLE if hopbine's messages go over MPI. */
     int level, mine[2], everybodys[2];
     PMPI_Query_thread(&level);
     mine[0] = good ? size : rank;
@@ -136,10 +136,10 @@ void start(void) {
         state_of(MPI_COMM_WORLD);
         state_of(MPI_COMM_SELF);
     }
-    within--;
+    in_hopbine--;
 }
 
-static void say_unstarted(void) {
+static void print_not_started(void) {
     static int is_said;
     int rank;
     if (__atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED)) return;
@@ -151,15 +151,15 @@ static void say_unstarted(void) {
 
 void start_with(MPI_Comm comm, enum form form) {
     int is_there = 0, compared = MPI_UNEQUAL;
-    if (within) return;
+    if (in_hopbine) return;
     PMPI_Initialized(&is_there);
     if (!is_there) return;
     if (form != NONBLOCKING && comm != MPI_COMM_NULL) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
     if (compared != MPI_UNEQUAL) start();
-    else say_unstarted();
+    else print_not_started();
 }
 
-DOOR_OUT int HB_Init(void) {
+EXPORTED int HB_Init(void) {
     start();
     return MPI_SUCCESS;
 }
@@ -172,7 +172,7 @@ static uint64_t agree(uint64_t number, void *comm) {
 }
 
 /* Makes hopbine's communicator of the ranks of `comm`; all of them call it. */
-static void adopt(MPI_Comm comm, struct state *state) {
+static void init_state(MPI_Comm comm, struct state *state) {
     int is_inter, compared;
     PMPI_Comm_test_inter(comm, &is_inter);
     PMPI_Comm_rank(comm, &state->rank);
@@ -204,8 +204,8 @@ static void adopt(MPI_Comm comm, struct state *state) {
     free(members);
 }
 
-/* The state of `comm`. If it has none yet, makes it if `adopts`, else returns null. */
-static struct state *find_state(MPI_Comm comm, int adopts) {
+/* The state of `comm`. If it has none yet, makes it if `creates`, else returns null. */
+static struct state *find_state(MPI_Comm comm, int creates) {
     static PER_THREAD MPI_Comm last;
     static PER_THREAD struct state *of_last;
     static PER_THREAD unsigned long at;
@@ -216,9 +216,9 @@ static struct state *find_state(MPI_Comm comm, int adopts) {
     int found = 0;
     if (PMPI_Comm_get_attr(comm, keyval, &state, &found) != MPI_SUCCESS) return NULL;
     if (!found) {
-        state = adopts ? calloc(1, sizeof *state) : NULL;
+        state = creates ? calloc(1, sizeof *state) : NULL;
         if (!state) return NULL;
-        adopt(comm, state);
+        init_state(comm, state);
         PMPI_Comm_set_attr(comm, keyval, state);
     }
     last = comm, of_last = state, at = now;
@@ -227,20 +227,20 @@ static struct state *find_state(MPI_Comm comm, int adopts) {
 
 struct state *state_of(MPI_Comm comm) { return find_state(comm, 1); }
 
-struct state *known_state_of(MPI_Comm comm) { return find_state(comm, 0); }
+struct state *existing_state_of(MPI_Comm comm) { return find_state(comm, 0); }
 
-void adopt_early(MPI_Comm comm) {
-    if (status != STARTED || within || comm == MPI_COMM_NULL) return;
-    within++;
+void create_state(MPI_Comm comm) {
+    if (status != STARTED || in_hopbine || comm == MPI_COMM_NULL) return;
+    in_hopbine++;
     state_of(comm);
-    within--;
+    in_hopbine--;
 }
 
-void leave_revoked(MPI_Comm comm) {
-    if (status != STARTED || within || comm == MPI_COMM_NULL) return;
-    within++;
-    struct state *state = known_state_of(comm);
+void mark_revoked(MPI_Comm comm) {
+    if (status != STARTED || in_hopbine || comm == MPI_COMM_NULL) return;
+    in_hopbine++;
+    struct state *state = existing_state_of(comm);
     if (!state && (state = calloc(1, sizeof *state))) PMPI_Comm_set_attr(comm, keyval, state);
     if (state) state->reason = "a revoked communicator";
-    within--;
+    in_hopbine--;
 }

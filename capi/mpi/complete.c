@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static int has_none(const int *number) { return within || !__atomic_load_n(number, __ATOMIC_RELAXED); }
+static int has_none(const int *number) { return in_hopbine || !__atomic_load_n(number, __ATOMIC_RELAXED); }
 
 /* The requests of a call that have failed. */
 struct failures {
@@ -74,7 +74,7 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
 
 /* Rounds of a wait before it yields the core, if the core is this rank's alone; and polls of hopbine per round while
  * nothing happens. */
-enum { SPIN_ROUNDS = 75, MOVES_PER_ROUND = 4 };
+enum { SPIN_ROUNDS = 75, POLLS_PER_ROUND = 4 };
 
 static int rounds_to_spin(void) {
     /* A benign race: all threads compute the same value. */
@@ -84,17 +84,17 @@ static int rounds_to_spin(void) {
 }
 
 /* A rank that spins, or tests, calls MPI's test once in so many rounds if only requests of hopbine's are pending. */
-enum { ROUNDS_PER_ASK = 4 };
-static int is_mpis_turn(int left) { return left % ROUNDS_PER_ASK == 0; }
+enum { ROUNDS_PER_MPI_TEST = 4 };
+static int should_call_mpi(int left) { return left % ROUNDS_PER_MPI_TEST == 0; }
 
 /* Counts the tests of a thread; a test passes the result as `left`. */
 static int count_tests(void) {
     static PER_THREAD int n;
-    return n = (n + 1) % ROUNDS_PER_ASK;
+    return n = (n + 1) % ROUNDS_PER_MPI_TEST;
 }
 
 /* The status of a request that hopbine has ended: an empty one. */
-static int say_nothing(MPI_Status *status) {
+static int set_empty_status(MPI_Status *status) {
     FIND_AS(wait, PMPI_Wait);
     MPI_Request none = MPI_REQUEST_NULL;
     return status == MPI_STATUS_IGNORE ? MPI_SUCCESS : wait(&none, status);
@@ -103,25 +103,25 @@ static int say_nothing(MPI_Status *status) {
 /* PMPI_Test for a request that is MPI's or hopbine's. The functions below do the same for MPI's other tests. */
 static int test_one(MPI_Request *request, int *flag, MPI_Status *status, int left) {
     FIND_AS(test, PMPI_Test);
-    const enum asked found = end_request(request);
+    const enum found found = end_request(request);
     *flag = found == IS_DONE;
-    if (found == IS_DONE) return say_nothing(status);
-    if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
+    if (found == IS_DONE) return set_empty_status(status);
+    if (found == NOT_DONE && !should_call_mpi(left)) return MPI_SUCCESS;
     return test(request, flag, status);
 }
 
 /* Ends the first of these requests that is known to be done. */
 static int end_first(int n, MPI_Request requests[], int *at) {
-    return !has_none(&n_quick) && end_some(n, requests, 1, at).n;
+    return !has_none(&n_endable) && end_some(n, requests, 1, at).n;
 }
 
 static int test_any(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status, int left) {
     FIND_AS(test, PMPI_Testany);
     const struct ended ended = end_some(n, requests, 1, at);
     *flag = ended.n;
-    if (ended.n) return say_nothing(status);
+    if (ended.n) return set_empty_status(status);
     *at = MPI_UNDEFINED;
-    if (ended.only_ours && !is_mpis_turn(left)) return MPI_SUCCESS;
+    if (ended.only_hopbine_pending && !should_call_mpi(left)) return MPI_SUCCESS;
     return test(n, requests, at, flag, status);
 }
 
@@ -130,8 +130,8 @@ static int test_some(int n, MPI_Request requests[], int *n_done, int places[], M
     const struct ended ended = end_some(n, requests, n, places);
     const int has_statuses = statuses != MPI_STATUSES_IGNORE;
     int n_more = 0, code = MPI_SUCCESS;
-    for (int k = 0; has_statuses && k < ended.n; k++) say_nothing(&statuses[k]);
-    if (!ended.only_ours || (ended.n == 0 && is_mpis_turn(left)))
+    for (int k = 0; has_statuses && k < ended.n; k++) set_empty_status(&statuses[k]);
+    if (!ended.only_hopbine_pending || (ended.n == 0 && should_call_mpi(left)))
         code = test(n, requests, &n_more, places + ended.n, has_statuses ? statuses + ended.n : statuses);
     for (int k = 0; has_statuses && code == MPI_ERR_IN_STATUS && k < ended.n; k++) statuses[k].MPI_ERROR = MPI_SUCCESS;
     /* n_more is MPI_UNDEFINED if none of the remaining requests is active. */
@@ -141,9 +141,9 @@ static int test_some(int n, MPI_Request requests[], int *n_done, int places[], M
 
 static int test_all(int n, MPI_Request requests[], int *flag, MPI_Status statuses[], int left) {
     FIND_AS(test, PMPI_Testall);
-    const enum asked found = look_at_requests(n, requests);
+    const enum found found = check_requests(n, requests);
     *flag = 0;
-    if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
+    if (found == NOT_DONE && !should_call_mpi(left)) return MPI_SUCCESS;
     if (found == IS_DONE) end_some(n, requests, n, NULL);
     /* No request may end before all are done, and only MPI can tell whether its own are. */
     else if (found == NOT_SERVED) drive_requests(1, 1);
@@ -152,10 +152,10 @@ static int test_all(int n, MPI_Request requests[], int *flag, MPI_Status statuse
 
 static int test_status(MPI_Request request, int *flag, MPI_Status *status, int left) {
     FIND_AS(test, PMPI_Request_get_status);
-    const enum asked found = look_at_requests(1, &request);
+    const enum found found = check_requests(1, &request);
     *flag = found == IS_DONE;
-    if (found == IS_DONE) return say_nothing(status);
-    if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
+    if (found == IS_DONE) return set_empty_status(status);
+    if (found == NOT_DONE && !should_call_mpi(left)) return MPI_SUCCESS;
     return test(request, flag, status);
 }
 
@@ -195,7 +195,7 @@ static int end_all(const struct all *all, int code) {
  * active request left: a call of MPI's own function. */
 #define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
-        struct failures failures = drive(left ? MOVES_PER_ROUND : 1, N, REQUESTS);                 \
+        struct failures failures = drive(left ? POLLS_PER_ROUND : 1, N, REQUESTS);                 \
         const int code = call;                                                                     \
         if (code != MPI_SUCCESS || (is_done)) return end;                                          \
         free(failures.list);                                                                       \
@@ -203,17 +203,17 @@ static int end_all(const struct all *all, int code) {
         if (left == 0) sched_yield();                                                              \
     }
 
-DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+EXPORTED int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     FIND(PMPI_Wait);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(request, status);
     /* The request may have been done as soon as it was started. */
-    if (end_request(request) == IS_DONE) return say_nothing(status);
+    if (end_request(request) == IS_DONE) return set_empty_status(status);
     UNTIL(flag, 1, request, test_one(request, &flag, status, left), end_one(&failures, 0, code), next(request, status))
 }
-BOTH(MPI_Wait, (MPI_Request *request, MPI_Status *status))
+ALIAS_PMPI(MPI_Wait, (MPI_Request *request, MPI_Status *status))
 
-DOOR_OUT int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
+EXPORTED int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
     FIND(PMPI_Waitall);
     struct all all = {0, 0, MPI_COMM_NULL};
     if (has_none(&n_outstanding) || n <= 0 || !requests) return next(n, requests, statuses);
@@ -221,110 +221,110 @@ DOOR_OUT int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
           end_all(&all, next(n - all.first, requests + all.first,
                              statuses == MPI_STATUSES_IGNORE ? statuses : statuses + all.first)))
 }
-BOTH(MPI_Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]))
+ALIAS_PMPI(MPI_Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]))
 
-DOOR_OUT int MPI_Waitany(int n, MPI_Request requests[], int *at, MPI_Status *status) {
+EXPORTED int MPI_Waitany(int n, MPI_Request requests[], int *at, MPI_Status *status) {
     FIND(PMPI_Waitany);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(n, requests, at, status);
-    if (end_first(n, requests, at)) return say_nothing(status);
+    if (end_first(n, requests, at)) return set_empty_status(status);
     UNTIL(flag, n, requests, test_any(n, requests, at, &flag, status, left),
           end_one(&failures, *at == MPI_UNDEFINED ? -1 : *at, code), next(n, requests, at, status))
 }
-BOTH(MPI_Waitany, (int n, MPI_Request requests[], int *at, MPI_Status *status))
+ALIAS_PMPI(MPI_Waitany, (int n, MPI_Request requests[], int *at, MPI_Status *status))
 
-DOOR_OUT int MPI_Waitsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
+EXPORTED int MPI_Waitsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Waitsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
     UNTIL(*n_done != 0, n, requests, test_some(n, requests, n_done, places, statuses, left),
           end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code),
           next(n, requests, n_done, places, statuses))
 }
-BOTH(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
+ALIAS_PMPI(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
 
-DOOR_OUT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+EXPORTED int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     FIND(PMPI_Test);
     if (has_none(&n_outstanding)) return next(request, flag, status);
     struct failures failures = drive(1, 1, request);
     const int code = test_one(request, flag, status, count_tests());
     return end_one(&failures, *flag ? 0 : -1, code);
 }
-BOTH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
+ALIAS_PMPI(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
 
-DOOR_OUT int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+EXPORTED int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
     FIND(PMPI_Testall);
     if (has_none(&n_outstanding)) return next(n, requests, flag, statuses);
     struct failures failures = drive(1, n, requests);
     const int code = test_all(n, requests, flag, statuses, count_tests());
     return end_several(&failures, *flag ? n : 0, NULL, statuses, code);
 }
-BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]))
+ALIAS_PMPI(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]))
 
-DOOR_OUT int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
+EXPORTED int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
     FIND(PMPI_Testany);
     if (has_none(&n_outstanding)) {
-        LOOK(code, *flag, next(n, requests, at, flag, status))
+        RETEST(code, *flag, next(n, requests, at, flag, status))
         return code;
     }
     *flag = end_first(n, requests, at);
-    if (*flag) return say_nothing(status);
+    if (*flag) return set_empty_status(status);
     struct failures failures = drive(1, n, requests);
-    LOOK(code, *flag, test_any(n, requests, at, flag, status, count_tests()))
+    RETEST(code, *flag, test_any(n, requests, at, flag, status, count_tests()))
     return end_one(&failures, *flag && *at != MPI_UNDEFINED ? *at : -1, code);
 }
-BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status))
+ALIAS_PMPI(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status))
 
-DOOR_OUT int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
+EXPORTED int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Testsome);
     if (has_none(&n_outstanding)) {
-        LOOK(code, *n_done, next(n, requests, n_done, places, statuses))
+        RETEST(code, *n_done, next(n, requests, n_done, places, statuses))
         return code;
     }
     struct failures failures = drive(1, n, requests);
-    LOOK(code, *n_done, test_some(n, requests, n_done, places, statuses, count_tests()))
+    RETEST(code, *n_done, test_some(n, requests, n_done, places, statuses, count_tests()))
     return end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code);
 }
-BOTH(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
+ALIAS_PMPI(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
 
-DOOR_OUT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+EXPORTED int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     FIND(PMPI_Request_get_status);
     if (has_none(&n_outstanding)) return next(request, flag, status);
     free(drive(1, 1, &request).list);
     return test_status(request, flag, status, count_tests());
 }
-BOTH(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+ALIAS_PMPI(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 
-DOOR_OUT int MPI_Start(MPI_Request *request) {
+EXPORTED int MPI_Start(MPI_Request *request) {
     FIND(PMPI_Start);
     const int code = next(request);
     if (code == MPI_SUCCESS && !has_none(&n_requests)) start_requests(1, request);
     return code;
 }
-BOTH(MPI_Start, (MPI_Request *request))
+ALIAS_PMPI(MPI_Start, (MPI_Request *request))
 
-DOOR_OUT int MPI_Startall(int n, MPI_Request requests[]) {
+EXPORTED int MPI_Startall(int n, MPI_Request requests[]) {
     FIND(PMPI_Startall);
     const int code = next(n, requests);
     if (code == MPI_SUCCESS && !has_none(&n_requests)) start_requests(n, requests);
     return code;
 }
-BOTH(MPI_Startall, (int n, MPI_Request requests[]))
+ALIAS_PMPI(MPI_Startall, (int n, MPI_Request requests[]))
 
-DOOR_OUT int MPI_Request_free(MPI_Request *request) {
+EXPORTED int MPI_Request_free(MPI_Request *request) {
     FIND(PMPI_Request_free);
     MPI_Comm comm;
     if (has_none(&n_requests) || !request || free_request(*request, &comm)) return next(request);
     PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
     return MPI_ERR_REQUEST;
 }
-BOTH(MPI_Request_free, (MPI_Request *request))
+ALIAS_PMPI(MPI_Request_free, (MPI_Request *request))
 
 /* A collective cannot be cancelled. */
-DOOR_OUT int MPI_Cancel(MPI_Request *request) {
+EXPORTED int MPI_Cancel(MPI_Request *request) {
     FIND(PMPI_Cancel);
     MPI_Comm comm;
     if (has_none(&n_requests) || !request || !is_served(*request, &comm)) return next(request);
     PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
     return MPI_ERR_REQUEST;
 }
-BOTH(MPI_Cancel, (MPI_Request *request))
+ALIAS_PMPI(MPI_Cancel, (MPI_Request *request))

@@ -2,16 +2,16 @@
  * in. In these calls all ranks are present, while a later non-blocking call must not wait for others. Also
  * MPIX_Comm_revoke, after which calls on the communicator go to MPI, and fail. */
 #include "interposed.h"
-#include "doors.h"
+#include "common.h"
 
 #define CREATOR(NAME, PARAMETERS, ARGUMENTS)                                                       \
-    DOOR_OUT int NAME PARAMETERS {                                                                 \
+    EXPORTED int NAME PARAMETERS {                                                                 \
         FIND(P##NAME);                                                                             \
         const int code = next ARGUMENTS;                                                           \
-        if (code == MPI_SUCCESS && made) adopt_early(*made);                                       \
+        if (code == MPI_SUCCESS && made) create_state(*made);                                      \
         return code;                                                                               \
     }                                                                                              \
-    BOTH(NAME, PARAMETERS)
+    ALIAS_PMPI(NAME, PARAMETERS)
 
 CREATOR(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
 CREATOR(MPI_Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
@@ -37,14 +37,14 @@ CREATOR(MPI_Dist_graph_create_adjacent,
         (comm, n_in, sources, in_weights, n_out, destinations, out_weights, info, reorder, made))
 CREATOR(MPI_Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))
 
-DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm);
+EXPORTED int MPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_revoke(MPI_Comm comm);
-DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm) {
+EXPORTED int MPIX_Comm_revoke(MPI_Comm comm) {
     static __typeof__(&PMPIX_Comm_revoke) next;
     /* A program may look up whether MPI has this function, and find this one. */
-    if (!next) next = (__typeof__(next))find_behind("PMPIX_Comm_revoke");
+    if (!next) next = (__typeof__(next))find_mpi_function("PMPIX_Comm_revoke");
     if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;
-    leave_revoked(comm);
+    mark_revoked(comm);
     return next(comm);
 }
-BOTH(MPIX_Comm_revoke, (MPI_Comm comm))
+ALIAS_PMPI(MPIX_Comm_revoke, (MPI_Comm comm))

@@ -1,5 +1,5 @@
 /* C side of the Fortran module hopbine_mpi: HB_ calls with Fortran's handles. */
-#include "doors.h"
+#include "common.h"
 
 #include "forms.h"
 #include "fortran.h"
@@ -60,7 +60,7 @@ static void give(int code, fint *ierror) {
     if (ierror) *ierror = code;
 }
 
-DOOR_OUT void hopbine_hb_init_f(fint *ierror);
+EXPORTED void hopbine_hb_init_f(fint *ierror);
 void hopbine_hb_init_f(fint *ierror) { give(HB_Init(), ierror); }
 
 /* Number of types on each side of an alltoallw; 0 if `comm_f` is not a communicator. */
@@ -94,19 +94,19 @@ static MPI_Datatype *types_of(const fint types[], fint comm_f) {
 #define MAKE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, int, int, HB_##Name A)
 #define MAKE_LARGE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_c A)
 
-DOOR_OUT void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror);
+EXPORTED void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror);
 void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror) {
     const int has_types = call->to_types != NULL;
     MPI_Datatype *const types = has_types && call->send != in_place ? types_of(call->types, call->comm) : NULL;
     MPI_Datatype *const to_types = has_types ? types_of(call->to_types, call->comm) : NULL;
     int code = MPI_SUCCESS;
     if (call->is_large) switch ((enum collective)call->collective) {
-            DOORS(MAKE_LARGE, MPI_Count, MPI_Aint)
+            SIGNATURES(MAKE_LARGE, MPI_Count, MPI_Aint)
         default: break;
         }
     else switch ((enum collective)call->collective) {
-            DOORS(MAKE, int, int)
-            BARRIER_DOOR(MAKE)
+            SIGNATURES(MAKE, int, int)
+            BARRIER_SIGNATURE(MAKE)
         default: break;
         }
     give(code, ierror);
@@ -128,13 +128,13 @@ static int refuse(const struct fortran_call *call) {
 
 /* Sets *types to the list of types of a non-blocking or persistent call, null if it has none or no communicator.
  * Returns the error. */
-static int keep_types(const struct fortran_call *call, const fint types_f[], const MPI_Datatype **types) {
+static int intern_types(const struct fortran_call *call, const fint types_f[], const MPI_Datatype **types) {
     *types = NULL;
     const int n = types_f ? n_types_on(call->comm) : 0;
     if (n == 0) return MPI_SUCCESS;
     if (ARE_TYPES_FORTRANS) return *types = (const void *)types_f, MPI_SUCCESS;
     MPI_Datatype *const c = types_of(types_f, call->comm);
-    if (c) *types = keep_list(c, (size_t)n * sizeof *c);
+    if (c) *types = intern_list(c, (size_t)n * sizeof *c);
     free(c);
     if (*types) return MPI_SUCCESS;
     PMPI_Comm_call_errhandler(comm_of_f(call->comm), MPI_ERR_NO_MEM);
@@ -143,20 +143,20 @@ static int keep_types(const struct fortran_call *call, const fint types_f[], con
 
 /* A non-blocking or persistent call: CASE expands it for default integer counts, CASE##_LARGE for large counts. */
 #define REQUEST_CALL(NAME, CASE)                                                                   \
-    DOOR_OUT void NAME(const struct fortran_call *call, fint *request_f, fint *ierror);    \
+    EXPORTED void NAME(const struct fortran_call *call, fint *request_f, fint *ierror);    \
     void NAME(const struct fortran_call *call, fint *request_f, fint *ierror) {            \
         const MPI_Datatype *types = NULL, *to_types = NULL;                                        \
         MPI_Request request = MPI_REQUEST_NULL;                                                    \
         int code = refuse(call);                                                                   \
-        if (code == MPI_SUCCESS && call->send != in_place) code = keep_types(call, call->types, &types); \
-        if (code == MPI_SUCCESS) code = keep_types(call, call->to_types, &to_types);               \
+        if (code == MPI_SUCCESS && call->send != in_place) code = intern_types(call, call->types, &types); \
+        if (code == MPI_SUCCESS) code = intern_types(call, call->to_types, &to_types);             \
         if (code == MPI_SUCCESS && call->is_large) switch ((enum collective)call->collective) {    \
-                DOORS(CASE##_LARGE, MPI_Count, MPI_Aint)                                           \
+                SIGNATURES(CASE##_LARGE, MPI_Count, MPI_Aint)                                      \
             default: break;                                                                        \
             }                                                                                      \
         else if (code == MPI_SUCCESS) switch ((enum collective)call->collective) {                 \
-                DOORS(CASE, int, int)                                                              \
-                BARRIER_DOOR(CASE)                                                                 \
+                SIGNATURES(CASE, int, int)                                                         \
+                BARRIER_SIGNATURE(CASE)                                                            \
             default: break;                                                                        \
             }                                                                                      \
         *request_f = f_of_request(request);                                                     \

@@ -1,6 +1,6 @@
 /* MPI_Init and MPI_Init_thread, which start hopbine. Fortran's interfaces call them, too, by their MPI_ or PMPI_
  * name. */
-#include "doors.h"
+#include "common.h"
 
 #include "interposed.h"
 static int initialised(int code) {
@@ -9,14 +9,14 @@ static int initialised(int code) {
     return code;
 }
 
-DOOR_OUT int MPI_Init(int *argc, char ***argv) {
+EXPORTED int MPI_Init(int *argc, char ***argv) {
     FIND(PMPI_Init);
     return initialised(next(argc, argv));
 }
-BOTH(MPI_Init, (int *argc, char ***argv))
+ALIAS_PMPI(MPI_Init, (int *argc, char ***argv))
 
-DOOR_OUT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     FIND(PMPI_Init_thread);
     return initialised(next(argc, argv, required, provided));
 }
-BOTH(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))
+ALIAS_PMPI(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))

@@ -1,14 +1,14 @@
-/* A job: a call's buffers as rows of bytes, with what is packed before it and unpacked after it. The job of a
+/* A job: a call's buffers as sequences of bytes, with what is packed before it and unpacked after it. The job of a
  * blocking call is on the stack. That of a request is kept until the request is done or, if the request is
  * persistent, freed. */
 #ifndef HOPBINE_JOB_H
 #define HOPBINE_JOB_H
 
-#include "doors.h"
+#include "common.h"
 
 /* The send or receive side of a call: `n` blocks in the caller's buffer, and the bytes that hopbine sends or receives
  * for them. */
-struct rows {
+struct side {
     char *buffer;
     MPI_Datatype type;
     /* Bytes of data of one element, and the distance in bytes between two elements. */
@@ -17,35 +17,35 @@ struct rows {
     /* A buffer of all blocks in sequence, if they must be packed; else null. */
     char *copy;
     /* In bytes, by block: the length of its data, its offset in the buffer that hopbine gets, and its offset in the
-     * caller's buffer. The three arrays are one allocation, or `only` for a single block. */
+     * caller's buffer. The three arrays are one allocation, or `inline_lists` for a single block. */
     int64_t *bytes, *starts, *places;
-    int64_t only[3];
+    int64_t inline_lists[3];
     int n;
     /* `type` is this library's own, made from the caller's type. */
     int owns_type;
 };
 
 /* Opens one side; a side that is not opened has no blocks (n = 0). Returns an MPI error, or MPI_SUCCESS. */
-int open_block(struct rows *rows, const void *buffer, MPI_Count count, MPI_Datatype type);
-int open_blocks(struct rows *rows, int n, const void *buffer, const void *counts, const void *displs, int is_wide,
+int open_block(struct side *side, const void *buffer, MPI_Count count, MPI_Datatype type);
+int open_blocks(struct side *side, int n, const void *buffer, const void *counts, const void *displs, int is_wide,
                 MPI_Datatype type, int is_received);
 
 /* Allocates a copy of the blocks, which hopbine then gets in place of the caller's buffer. */
-int keep_copy(struct rows *rows);
+int allocate_copy(struct side *side);
 
 /* The buffer that hopbine gets. */
-void *data_of(const struct rows *rows);
+void *data_of(const struct side *side);
 
 /* Values of `input`: which blocks of the receive buffer are input. Otherwise `input` is the index of one block. */
 enum { NO_INPUT = -1, ALL_INPUT = -2 };
 
 struct job {
-    struct rows send, recv;
+    struct side send, recv;
     int input;
     /* The receive side is input only: its data are not unpacked into the caller's buffer. */
     int is_read_only;
     /* A scratch buffer, if this rank's block for itself differs in length between its send and receive sides. */
-    void *nowhere;
+    void *scratch;
     /* hopbine's request, unless the call is blocking. */
     hopbine_request_t request;
     /* Arguments of perform() to hopbine; the count is negative before that call. */
@@ -55,10 +55,10 @@ struct job {
 
 /* Marks a side as not open. Its other members are read only after it is opened; setting them all would cost a short
  * call noticeable time. */
-static inline void clear_side(struct rows *rows) {
-    rows->buffer = rows->copy = NULL;
-    rows->bytes = rows->starts = NULL;
-    rows->n = rows->owns_type = 0;
+static inline void clear_side(struct side *side) {
+    side->buffer = side->copy = NULL;
+    side->bytes = side->starts = NULL;
+    side->n = side->owns_type = 0;
 }
 
 static inline void clear_job(struct job *job) {
@@ -66,7 +66,7 @@ static inline void clear_job(struct job *job) {
     clear_side(&job->recv);
     job->input = NO_INPUT;
     job->is_read_only = 0;
-    job->nowhere = NULL;
+    job->scratch = NULL;
     job->request = HOPBINE_REQUEST_NULL;
     job->count = -1;
 }
@@ -80,7 +80,7 @@ int end_job(struct job *job);
 int begin_call(const struct call *call, struct job *job);
 
 /* Makes own types for sides that must be packed: the caller may free its types as soon as a request has started. */
-int keep_types(struct job *job);
+int duplicate_types(struct job *job);
 
 /* Frees what a job owns, but not the job itself. */
 void close_job(struct job *job);
@@ -112,9 +112,9 @@ int perform(const struct call *call, const struct state *state, struct job *job,
 
 /* Serves a call that is not persistent if an equal one, apart from addresses, is in the communicator's cache; else
  * returns 0. */
-int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code);
+int serve_cached(const struct call *call, const struct state *state, hopbine_request_t *request, int *code);
 
 /* Adds a call that perform() has served to the cache, if the call needed nothing else of its job. */
-void keep_call(const struct call *call, struct state *state, const struct job *job);
+void cache_call(const struct call *call, struct state *state, const struct job *job);
 
 #endif

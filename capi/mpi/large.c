@@ -1,6 +1,6 @@
 /* Calls of MPI 4 over an MPI that lacks them. A large-count call that hopbine does not serve is made again with int
  * counts, if they fit. A persistent call fails. */
-#include "doors.h"
+#include "common.h"
 
 #include "forms.h"
 #include <hopbine_mpi.h>
@@ -53,8 +53,8 @@ static int narrow(const struct lists *lists, int n, const int is_read[N_LISTS], 
     return MPI_SUCCESS;
 }
 
-/* Makes a call again with lists of int, in the order of narrow(); a list that the call does not have is null. */
-static int make_again(const struct call *call, const int *const ints[N_LISTS], MPI_Info info) {
+/* Makes a call again with lists of int, in the order of narrow(); a kept that the call does not have is null. */
+static int call_with_int_counts(const struct call *call, const int *const ints[N_LISTS], MPI_Info info) {
     /* The parameters that signatures.h uses. */
     const enum collective c = call->collective;
     const int has_one_type = is_reduction(c) || c == BCAST;
@@ -76,7 +76,7 @@ static int make_again(const struct call *call, const int *const ints[N_LISTS], M
                : call->form == NONBLOCKING ? HB_I##name(UNPAREN A, call->request)                  \
                                            : HB_##Name##_init(UNPAREN A, info, call->request);
     switch (c) {
-        DOORS(MAKE, int, int)
+        SIGNATURES(MAKE, int, int)
     default: return MPI_ERR_INTERN;
     }
 }
@@ -86,15 +86,16 @@ static int fail(const struct call *call, int error) {
     return error;
 }
 
-static int make_narrow(const struct call *call, MPI_Info info) {
+static int narrow_and_call(const struct call *call, MPI_Info info) {
     const struct lists *const lists = call->lists;
     const int *given[N_LISTS] = {NULL};
     int is_inter = 0;
-    if (call->comm == MPI_COMM_NULL) return make_again(call, given, info);
+    if (call->comm == MPI_COMM_NULL) return call_with_int_counts(call, given, info);
     PMPI_Comm_test_inter(call->comm, &is_inter);
     const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call, is_inter) : 0;
     int error = error_of(call, root);
-    if (error != MPI_SUCCESS || n == 0) return error == MPI_SUCCESS ? make_again(call, given, info) : fail(call, error);
+    if (error != MPI_SUCCESS || n == 0)
+        return error == MPI_SUCCESS ? call_with_int_counts(call, given, info) : fail(call, error);
     /* MPI ignores the send lists of an in-place alltoall. */
     const int sends = call->send != MPI_IN_PLACE || call->collective == REDUCE_SCATTER;
     const int is_read[N_LISTS] = {sends && lists->send_counts, sends && lists->send_displs, lists->recv_counts != NULL,
@@ -103,17 +104,17 @@ static int make_narrow(const struct call *call, MPI_Info info) {
     int *const ints = calloc(1, bytes);
     error = ints ? narrow(lists, n, is_read, ints) : MPI_ERR_NO_MEM;
     /* MPI reads the lists until a request is done. */
-    const int *const kept = error == MPI_SUCCESS && call->form != BLOCKING ? keep_list(ints, bytes) : ints;
+    const int *const kept = error == MPI_SUCCESS && call->form != BLOCKING ? intern_list(ints, bytes) : ints;
     if (!kept) error = MPI_ERR_NO_MEM;
     for (int l = 0; kept && l < N_LISTS; l++) given[l] = is_read[l] ? kept + (size_t)l * n : NULL;
-    const int code = error == MPI_SUCCESS ? make_again(call, given, info) : fail(call, error);
+    const int code = error == MPI_SUCCESS ? call_with_int_counts(call, given, info) : fail(call, error);
     free(ints);
     return code;
 }
 
-int make_without(const struct call *call, const char *name, MPI_Info info) {
+int call_missing_function(const struct call *call, const char *name, MPI_Info info) {
     const size_t length = strlen(name);
-    if (length > 2 && strcmp(name + length - 2, "_c") == 0) return make_narrow(call, info);
+    if (length > 2 && strcmp(name + length - 2, "_c") == 0) return narrow_and_call(call, info);
     fprintf(stderr, "hopbine: hopbine does not serve this call (%s), and this MPI has no MPI_%s\n",
             call->reason ? call->reason : "it has not started", name);
     return fail(call, MPI_ERR_UNSUPPORTED_OPERATION);

@@ -6,14 +6,14 @@
 
 /* Copies what is sent if it overlaps the receive buffer. Returns a reason if MPI has to serve the call, else null. */
 static const char *keep_apart(struct job *job, const struct call *call, MPI_Count own) {
-    struct rows *const send = &job->send, *const recv = &job->recv;
+    struct side *const send = &job->send, *const recv = &job->recv;
     if (send->n == 0 || recv->n == 0 || send->copy || recv->copy) return NULL;
-    if (!do_overlap(send->buffer, send->bytes[0], recv->buffer, recv->bytes[0])) return NULL;
+    if (!buffers_overlap(send->buffer, send->bytes[0], recv->buffer, recv->bytes[0])) return NULL;
     const char *from = send->buffer, *to = recv->buffer;
     const int is_same = call->collective == SCATTER ? to == from + own : from == to + own;
     if (refuses_aliases && is_same && call->send_type == call->recv_type && call->send_count == call->recv_count)
         return "argument";
-    return keep_copy(send) == MPI_SUCCESS ? NULL : "argument";
+    return allocate_copy(send) == MPI_SUCCESS ? NULL : "argument";
 }
 
 int serve_movement(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
@@ -27,7 +27,7 @@ int serve_movement(struct call *call, const struct state *state, struct job *job
     const int from_send = received && call->recv == MPI_IN_PLACE;
     if (from_recv) sent = 0;
     if (from_send) received = 0;
-    struct rows *const send = &job->send, *const recv = &job->recv;
+    struct side *const send = &job->send, *const recv = &job->recv;
     if (sent && open_block(send, call->send, call->send_count * sent, call->send_type) != MPI_SUCCESS)
         return call->reason = "argument", 0;
     if (received && open_block(recv, call->recv, call->recv_count * received, call->recv_type) != MPI_SUCCESS)
@@ -43,14 +43,14 @@ int serve_movement(struct call *call, const struct state *state, struct job *job
     /* The other ranks need this rank's data even if its receive side has another length. Its own data then go to a
      * scratch buffer. */
     if (sent && received && block != there) {
-        job->nowhere = malloc((size_t)(block * received));
-        if (!job->nowhere) return call->reason = "argument", 0;
+        job->scratch = malloc((size_t)(block * received));
+        if (!job->scratch) return call->reason = "argument", 0;
     }
     *code = begin_call(call, job);
     if (*code == HOPBINE_SUCCESS)
         *code = perform(call, state, job, from_recv ? HOPBINE_IN_PLACE : data_of(send),
                         from_send        ? HOPBINE_IN_PLACE
-                        : job->nowhere ? job->nowhere
+                        : job->scratch ? job->scratch
                                        : data_of(recv),
                         block, HOPBINE_UINT8, -1);
     return 1;

@@ -1,5 +1,5 @@
 /* Names of the collectives: for reports, and in HOPBINE_ONLY and HOPBINE_EXCEPT. */
-#include "doors.h"
+#include "common.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #define NAME(Name, name, COLLECTIVE, P, A, M) [COLLECTIVE] = #name,
-static const char *const names[N_COLLECTIVES] = {DOORS(NAME, int, int) BARRIER_DOOR(NAME)};
+static const char *const names[N_COLLECTIVES] = {SIGNATURES(NAME, int, int) BARRIER_SIGNATURE(NAME)};
 
 const char *call_name(enum collective collective, enum form form) {
     static PER_THREAD char name[64];
@@ -45,11 +45,11 @@ static const char *unknown_word(const char *list, const char *also, size_t *leng
     return NULL;
 }
 
-/* Whether a variable has valid names only; if not, prints an error if `is_told`. */
-static int has_names(const char *variable, const char *value, const char *also, int is_told) {
+/* Whether a variable has valid names only; if not, prints an error if `prints_errors`. */
+static int has_names(const char *variable, const char *value, const char *also, int prints_errors) {
     size_t length = 0;
     const char *const word = value ? unknown_word(value, also, &length) : NULL;
-    if (!word || !is_told) return !word;
+    if (!word || !prints_errors) return !word;
     fprintf(stderr, "hopbine: %s: `%.*s` is not valid; it must be one of", variable, (int)length, word);
     for (int c = 0; c < N_COLLECTIVES; c++) fprintf(stderr, "%s %s", c ? "," : "", names[c]);
     fprintf(stderr, "%s%s; MPI serves all calls\n", *also ? ", " : "", also);
@@ -62,22 +62,22 @@ enum start_time start_wanted(void) {
     return strcasecmp(when, "call") == 0 ? AT_CALL : AT_UNKNOWN;
 }
 
-/* Whether HOPBINE_START has a valid value; if not, prints an error if `is_told`. */
-static int has_start(int is_told) {
+/* Whether HOPBINE_START has a valid value; if not, prints an error if `prints_errors`. */
+static int has_start(int prints_errors) {
     const int is_known = start_wanted() != AT_UNKNOWN;
-    if (!is_known && is_told)
+    if (!is_known && prints_errors)
         fprintf(stderr, "hopbine: HOPBINE_START: `%s` is not valid; it must be one of init, call; MPI serves all calls\n",
                 getenv("HOPBINE_START"));
     return is_known;
 }
 
-int read_wishes(int is_told) {
+int read_settings(int prints_errors) {
     const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
     for (int c = 0; c < N_COLLECTIVES; c++)
         wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
     requests_wanted = !(except && lists(except, "requests"));
-    return has_start(is_told) && has_names("HOPBINE_ONLY", only, "", is_told) &&
-           has_names("HOPBINE_EXCEPT", except, "requests", is_told);
+    return has_start(prints_errors) && has_names("HOPBINE_ONLY", only, "", prints_errors) &&
+           has_names("HOPBINE_EXCEPT", except, "requests", prints_errors);
 }
 
 int is_wanted(enum collective collective) { return wanted[collective]; }

@@ -56,12 +56,12 @@ static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int
     }
     struct room rooms[2] = {{NULL, NULL}, {NULL, NULL}};
     int good = open_room(&rooms[0], of, n) && open_room(&rooms[1], of, n);
-    good = good && copy_loose(rows, rooms[0].at, n, of->type, of->is.bytes, 1);
+    good = good && pack_or_unpack(rows, rooms[0].at, n, of->type, of->is.bytes, 1);
     for (int r = 1; good && code == MPI_SUCCESS && r <= last; r++) {
         char *const before = rooms[(r - 1) % 2].at, *const here = rooms[r % 2].at;
-        good = copy_loose(rows + r * bytes, here, n, of->type, of->is.bytes, 1);
+        good = pack_or_unpack(rows + r * bytes, here, n, of->type, of->is.bytes, 1);
         if (good) code = combine(of, op, before, here, n);
-        good = good && copy_loose(rows + r * bytes, here, n, of->type, of->is.bytes, 0);
+        good = good && pack_or_unpack(rows + r * bytes, here, n, of->type, of->is.bytes, 0);
     }
     free(rooms[0].memory);
     free(rooms[1].memory);
@@ -103,7 +103,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     const int size = state->size, rank = state->rank;
     struct layout of = {.type = call->recv_type};
     MPI_Aint lower;
-    if (!look_at_type(of.type, &of.is) || of.is.bytes == 0) return call->reason = "no data", 0;
+    if (!query_type(of.type, &of.is) || of.is.bytes == 0) return call->reason = "no data", 0;
     PMPI_Type_get_extent(of.type, &lower, &of.extent);
     PMPI_Type_get_true_extent(of.type, &of.true_lower, &of.true_extent);
     struct work work = {.of = &of, .state = state, .op = call->op};
@@ -143,7 +143,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     char *const row = malloc((size_t)bytes + 1);
     char *const rows = malloc((size_t)(is_short ? bytes * size : mine * size) + 1);
     char *result = NULL;
-    int good = row && rows && copy_loose(row, from, n, of.type, of.is.bytes, 0);
+    int good = row && rows && pack_or_unpack(row, from, n, of.type, of.is.bytes, 0);
     *code = HOPBINE_SUCCESS;
     work.input = row;
     if (!good) {
@@ -173,7 +173,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     }
     const MPI_Count results = scatters ? mine / of.is.bytes : n;
     if (result && *code == HOPBINE_SUCCESS && *error == MPI_SUCCESS &&
-        !copy_loose(result, call->recv, results, of.type, of.is.bytes, 1))
+        !pack_or_unpack(result, call->recv, results, of.type, of.is.bytes, 1))
         *error = MPI_ERR_INTERN;
     free(row);
     free(rows);

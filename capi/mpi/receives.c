@@ -12,7 +12,7 @@ struct receive {
 /* Stacks of spare receives and of free tags; the number of tags made so far. Each stack has room for all tags. */
 static struct receive *receives;
 static int *tags;
-static int n_receives, n_tags, n_made, room;
+static int n_receives, n_tags, n_made, capacity;
 /* Most spare receives; further ones are ended. */
 enum { MOST_RECEIVES = 1024 };
 
@@ -20,15 +20,15 @@ enum { MOST_RECEIVES = 1024 };
 static int find_tag(void) {
     int *most, found;
     if (n_tags > 0) return tags[--n_tags];
-    if (n_made == room) {
-        PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
-        if (found && 2 * room > *most) return 0;
-        const int wanted = room ? 2 * room : 16;
+    if (n_made == capacity) {
+        PMPI_Comm_get_attr(self_comm, MPI_TAG_UB, &most, &found);
+        if (found && 2 * capacity > *most) return 0;
+        const int wanted = capacity ? 2 * capacity : 16;
         struct receive *const more = realloc(receives, (size_t)wanted * sizeof *more);
         if (more) receives = more;
         int *const more_tags = more ? realloc(tags, (size_t)wanted * sizeof *more_tags) : NULL;
         if (!more_tags) return 0;
-        tags = more_tags, room = wanted;
+        tags = more_tags, capacity = wanted;
     }
     return ++n_made;
 }
@@ -40,14 +40,14 @@ int begin_receive(int is_persistent, MPI_Request *native) {
     }
     const int tag = find_tag();
     if (!tag) return 0;
-    const int error = is_persistent ? PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, native)
-                                    : PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, native);
+    const int error = is_persistent ? PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, self_comm, native)
+                                    : PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, self_comm, native);
     if (error == MPI_SUCCESS) return tag;
     end_receive(tag);
     return 0;
 }
 
-void send_to_receive(int tag) { PMPI_Send(NULL, 0, MPI_BYTE, 0, tag, own_comm); }
+void send_to_receive(int tag) { PMPI_Send(NULL, 0, MPI_BYTE, 0, tag, self_comm); }
 
 void end_receive(int tag) { tags[n_tags++] = tag; }
 

@@ -5,7 +5,7 @@
 #ifndef HOPBINE_RECEIVES_H
 #define HOPBINE_RECEIVES_H
 
-#include "doors.h"
+#include "common.h"
 
 /* The lock of requests.c is held in all of these functions. */
 

@@ -9,9 +9,9 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
     const int is_root = c != REDUCE || state->rank == call->root;
     const enum kernel kernel = kernel_of(call->op, call->recv_type, &op, &element);
     struct type type;
-    if (kernel == NOBODY) return call->reason = "type or operator", 0;
-    if (kernel == IN_ORDER && call->form != BLOCKING) return call->reason = "type or operator, in a request", 0;
-    if (!look_at_type(call->recv_type, &type)) return call->reason = "argument", 0;
+    if (kernel == BY_MPI) return call->reason = "type or operator", 0;
+    if (kernel == BY_REDUCE_LOCAL && call->form != BLOCKING) return call->reason = "type or operator, in a request", 0;
+    if (!query_type(call->recv_type, &type)) return call->reason = "argument", 0;
     int64_t *counts = NULL, sent = call->recv_count, received = call->recv_count;
     if (c == REDUCE_SCATTER) {
         counts = counts_of(call, state->size, error);
@@ -26,18 +26,18 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
     if (sent <= 0) {
         call->reason = "no data";
     } else if ((in_place && !is_root) ||
-               (kernel == OURS && (!call->send || (is_root && received > 0 && !call->recv)))) {
+               (kernel == BY_HOPBINE && (!call->send || (is_root && received > 0 && !call->recv)))) {
         call->reason = "argument";
     } else if (refuses_aliases && is_root && call->send == call->recv) {
         call->reason = "argument";
-    } else if (kernel == IN_ORDER) {
+    } else if (kernel == BY_REDUCE_LOCAL) {
         served = serve_pairs(call, state, code, error) || serve_ordered(call, state, code, error);
     } else {
         served = 1;
         /* If the send buffer overlaps the result, hopbine gets a copy of it. */
-        if (!in_place && is_root && do_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
+        if (!in_place && is_root && buffers_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
             *error = open_block(&job->send, call->send, sent, call->recv_type);
-            if (*error == MPI_SUCCESS) *error = keep_copy(&job->send);
+            if (*error == MPI_SUCCESS) *error = allocate_copy(&job->send);
             if (*error == MPI_SUCCESS) *code = begin_call(call, job);
         }
         const void *send = in_place ? HOPBINE_IN_PLACE : job->send.n ? data_of(&job->send) : call->send;

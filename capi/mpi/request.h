@@ -23,11 +23,11 @@ struct request {
     MPI_Request native;
     int tag;
     /* Index in all_requests, and the next request whose handle has the same hash. */
-    int place;
-    struct request *beside;
+    int index;
+    struct request *next_in_bucket;
     int is_persistent, is_freed;
     /* The receive's message has been sent. */
-    int is_known;
+    int native_completed;
     enum phase phase;
     /* hopbine's error code, and its message. */
     int code;
@@ -48,7 +48,7 @@ static inline void count(int *number, int by) { __atomic_store_n(number, *number
 struct request *find_request(MPI_Request native);
 
 /* Whether end_request() will end the request, unless an error occurs until then. */
-static inline int is_quick(const struct request *request) {
+static inline int ends_without_mpi(const struct request *request) {
     return !request->is_persistent && request->code == HOPBINE_SUCCESS;
 }
 
@@ -56,10 +56,10 @@ static inline int is_quick(const struct request *request) {
 int end_its_job(struct request *request);
 
 /* Completes MPI's receive, so that MPI knows that the request is done. */
-void tell(struct request *request);
+void complete_native(struct request *request);
 
 /* Makes a request inactive after its completion has been delivered; drops it unless it is persistent and not freed. */
-void settle(struct request *request);
+void deactivate_request(struct request *request);
 
 /* Removes a request from the list and frees what it owns. */
 void drop_request(struct request *request);

@@ -1,19 +1,19 @@
 /* Life of the requests that hopbine serves, from their start to their end. See requests.h. */
 #include "request.h"
 
-#include "background.h"
+#include "progress_thread.h"
 #include "job.h"
 #include "receives.h"
 #include <stdlib.h>
 #include <string.h>
 
-int n_outstanding, n_quick, n_failed, n_requests;
+int n_outstanding, n_endable, n_failed, n_requests;
 
 pthread_mutex_t lock_of_requests = PTHREAD_MUTEX_INITIALIZER;
 struct request **all_requests;
 int n_all_requests;
-static int room;
-/* All places before this one are taken. */
+static int capacity;
+/* All elements before this one are taken. */
 static int first_free;
 /* Requests by the hash of their handle. */
 static struct request *by_handle[1024];
@@ -23,30 +23,30 @@ static int n_spare;
 static unsigned long drives;
 /* The value of hopbine_progress() at the last poll; number of polls without a change; whether a request has been
  * started since. */
-static uint64_t looked_at;
+static uint64_t last_progress;
 static unsigned n_quiet;
 static int is_any_new;
 /* Number of requests still to be checked after an event, and index of the next one. */
-static int n_to_look, next;
+static int n_to_check, next;
 /* Number of requests whose phase is DONE. */
 static int n_done;
 
 /* -- One request ----------------------------------------------------------------------------- */
 
 /* Adds a request to all_requests; 0 if memory is missing. */
-static int find_place(struct request *request) {
+static int add_to_list(struct request *request) {
     int at = first_free;
     while (at < n_all_requests && all_requests[at]) at++;
-    if (at == room) {
-        const int wanted = room ? 2 * room : 16;
+    if (at == capacity) {
+        const int wanted = capacity ? 2 * capacity : 16;
         struct request **const more = realloc(all_requests, (size_t)wanted * sizeof *all_requests);
         if (!more) return 0;
-        all_requests = more, room = wanted;
+        all_requests = more, capacity = wanted;
     }
     if (at == n_all_requests) n_all_requests++;
     first_free = at + 1;
     all_requests[at] = request;
-    request->place = at;
+    request->index = at;
     count(&n_requests, 1);
     return 1;
 }
@@ -56,12 +56,12 @@ static struct request **bucket_of(MPI_Request native) {
 }
 
 void drop_request(struct request *request) {
-    if (request->place >= 0) {
+    if (request->index >= 0) {
         struct request **at = bucket_of(request->native);
-        while (*at && *at != request) at = &(*at)->beside;
-        if (*at) *at = request->beside;
-        all_requests[request->place] = NULL;
-        if (first_free > request->place) first_free = request->place;
+        while (*at && *at != request) at = &(*at)->next_in_bucket;
+        if (*at) *at = request->next_in_bucket;
+        all_requests[request->index] = NULL;
+        if (first_free > request->index) first_free = request->index;
         count(&n_requests, -1);
         while (n_all_requests > 0 && !all_requests[n_all_requests - 1]) n_all_requests--;
     }
@@ -73,9 +73,9 @@ void drop_request(struct request *request) {
     else free(request);
 }
 
-void tell(struct request *request) {
-    if (request->is_known) return;
-    request->is_known = 1;
+void complete_native(struct request *request) {
+    if (request->native_completed) return;
+    request->native_completed = 1;
     send_to_receive(request->tag);
 }
 
@@ -86,7 +86,7 @@ static void fail(struct request *request, int code) {
     request->is_said_elsewhere = hopbine_last_error_is_said_elsewhere();
 }
 
-void settle(struct request *request) {
+void deactivate_request(struct request *request) {
     note_call();
     request->phase = INACTIVE;
     count(&n_outstanding, -1);
@@ -97,12 +97,12 @@ void settle(struct request *request) {
 static void note_done(struct request *request) {
     request->phase = DONE;
     n_done++;
-    count(&n_quick, is_quick(request));
+    count(&n_endable, ends_without_mpi(request));
 }
 
 int end_its_job(struct request *request) {
     n_done--;
-    count(&n_quick, -is_quick(request));
+    count(&n_endable, -ends_without_mpi(request));
     if (request->code == HOPBINE_SUCCESS) {
         const int code = end_job(&request->job);
         if (code != HOPBINE_SUCCESS) fail(request, code);
@@ -116,14 +116,14 @@ int end_its_job(struct request *request) {
 /* Ends a request that is DONE, and completes MPI's receive, unless the request has failed. */
 static void finish(struct request *request) {
     if (!end_its_job(request)) return;
-    tell(request);
-    settle(request);
+    complete_native(request);
+    deactivate_request(request);
 }
 
-static void go(struct request *request) {
+static void activate_request(struct request *request) {
     request->phase = UNDER_WAY;
     request->code = HOPBINE_SUCCESS;
-    request->is_known = 0;
+    request->native_completed = 0;
     is_any_new = 1;
     count(&n_outstanding, 1);
 }
@@ -133,10 +133,10 @@ static void go(struct request *request) {
 /* Polls without a change between two checks of requests. The detection of lost peers counts these checks. */
 enum { QUIET_POLLS = 8 };
 /* Unfinished requests that one poll checks at most: checking thousands takes longer than making progress on them. */
-enum { MOST_LOOKS = 64 };
+enum { MOST_CHECKS = 64 };
 
 /* Whether a request is done or has failed. */
-static int look(struct request *request) {
+static int has_ended(struct request *request) {
     int is_done = 0;
     const int code = hopbine_look(&request->job.request, &is_done);
     if (code != HOPBINE_SUCCESS) fail(request, code);
@@ -146,32 +146,34 @@ static int look(struct request *request) {
 /* Makes progress, and checks active requests if any can be done. Returns how many have become done. */
 static int poll(int most) {
     const int before = n_done;
-    uint64_t now = looked_at;
-    const int is_moved = hopbine_progress(world, most, &now) != HOPBINE_SUCCESS || now != looked_at;
-    if (is_moved || is_any_new || ++n_quiet % QUIET_POLLS == 0 || n_to_look > n_all_requests) n_to_look = n_all_requests;
-    looked_at = now, is_any_new = 0;
-    for (int n_looks = 0; n_to_look > 0 && n_looks < MOST_LOOKS; n_to_look--) {
+    uint64_t now = last_progress;
+    const int is_moved = hopbine_progress(world, most, &now) != HOPBINE_SUCCESS || now != last_progress;
+    if (is_moved || is_any_new || ++n_quiet % QUIET_POLLS == 0 || n_to_check > n_all_requests)
+        n_to_check = n_all_requests;
+    last_progress = now, is_any_new = 0;
+    for (int n_checks = 0; n_to_check > 0 && n_checks < MOST_CHECKS; n_to_check--) {
         if (next >= n_all_requests) next = 0;
         struct request *const request = all_requests[next++];
         if (!request || request->phase != UNDER_WAY) continue;
-        if (look(request)) note_done(request);
-        else n_looks++;
+        if (has_ended(request)) note_done(request);
+        else n_checks++;
     }
     return n_done - before;
 }
 
-void drive_requests(int most, int tells_all) {
+void drive_requests(int most, int completes_all) {
     if (pthread_mutex_trylock(&lock_of_requests) != 0) return;
-    within++;
+    in_hopbine++;
     drives++;
     poll(most);
-    int left = tells_all ? n_done : n_done - n_quick;
+    int left = completes_all ? n_done : n_done - n_endable;
     for (int at = 0; left > 0 && at < n_all_requests; at++) {
-        if (!all_requests[at] || all_requests[at]->phase != DONE || (!tells_all && is_quick(all_requests[at]))) continue;
-        finish(all_requests[at]);
+        struct request *const request = all_requests[at];
+        if (!request || request->phase != DONE || (!completes_all && ends_without_mpi(request))) continue;
+        finish(request);
         left--;
     }
-    within--;
+    in_hopbine--;
     pthread_mutex_unlock(&lock_of_requests);
 }
 
@@ -187,21 +189,21 @@ static int poll_requests(void) {
 }
 
 /* For the progress thread. */
-static const struct polled polled = {are_under_way, n_drives, poll_requests};
+static const struct progress_hooks progress_hooks = {are_under_way, n_drives, poll_requests};
 
 /* -- Starting -------------------------------------------------------------------------------- */
 
 /* Adds a request to the list and gives the program a handle of it. */
 static int keep(struct request *request, const struct call *call) {
-    if (!keep_types(&request->job) || !find_place(request)) return MPI_ERR_NO_MEM;
+    if (!duplicate_types(&request->job) || !add_to_list(request)) return MPI_ERR_NO_MEM;
     request->tag = begin_receive(request->is_persistent, &request->native);
     if (!request->tag) return MPI_ERR_NO_MEM;
     struct request **const bucket = bucket_of(request->native);
-    request->beside = *bucket;
+    request->next_in_bucket = *bucket;
     *bucket = request;
     *call->request = request->native;
     if (request->is_persistent) return MPI_SUCCESS;
-    go(request);
+    activate_request(request);
     if (request->job.request == HOPBINE_REQUEST_NULL) note_done(request);
     return MPI_SUCCESS;
 }
@@ -226,21 +228,21 @@ static struct request *new_request(const struct call *call) {
     request->native = MPI_REQUEST_NULL;
     request->comm = call->comm;
     request->tag = 0;
-    request->place = -1;
+    request->index = -1;
     request->is_persistent = call->form == PERSISTENT;
-    request->is_freed = request->is_known = 0;
+    request->is_freed = request->native_completed = 0;
     request->phase = INACTIVE;
     request->code = HOPBINE_SUCCESS;
     request->message = NULL;
     return request;
 }
 
-/* serve_again() does not wait for other ranks, so it may run under the lock. */
+/* serve_cached() does not wait for other ranks, so it may run under the lock. */
 static int serve_request(struct call *call, struct state *state, int *code, int *error) {
     const int is_once = call->form == NONBLOCKING;
     pthread_mutex_lock(&lock_of_requests);
     struct request *const request = new_request(call);
-    int served = request && is_once && serve_again(call, state, &request->job.request, code);
+    int served = request && is_once && serve_cached(call, state, &request->job.request, code);
     int is_well = served && *code == HOPBINE_SUCCESS;
     if (is_well) *error = keep(request, call);
     pthread_mutex_unlock(&lock_of_requests);
@@ -248,13 +250,13 @@ static int serve_request(struct call *call, struct state *state, int *code, int 
     if (!served) {
         served = serve_apart(call, state, &request->job, code, error);
         is_well = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
-        if (is_well && is_once) keep_call(call, state, &request->job);
+        if (is_well && is_once) cache_call(call, state, &request->job);
         pthread_mutex_lock(&lock_of_requests);
         if (is_well) *error = keep(request, call);
         pthread_mutex_unlock(&lock_of_requests);
     }
     if (is_well && *error == MPI_SUCCESS) {
-        if (is_once) look_after(&polled);
+        if (is_once) wake_progress_thread(&progress_hooks);
         return 1;
     }
     pthread_mutex_lock(&lock_of_requests);
@@ -265,18 +267,18 @@ static int serve_request(struct call *call, struct state *state, int *code, int 
 
 struct request *find_request(MPI_Request native) {
     struct request *request = *bucket_of(native);
-    while (request && (request->native != native || request->is_freed)) request = request->beside;
+    while (request && (request->native != native || request->is_freed)) request = request->next_in_bucket;
     return request;
 }
 
 void start_requests(int n, const MPI_Request natives[]) {
     int n_started = 0;
     pthread_mutex_lock(&lock_of_requests);
-    within++;
+    in_hopbine++;
     for (int at = 0; at < n; at++) {
         struct request *const request = find_request(natives[at]);
         if (!request || !request->is_persistent || request->phase != INACTIVE) continue;
-        go(request);
+        activate_request(request);
         n_started++;
         int code = begin_job(&request->job);
         if (code == HOPBINE_SUCCESS) code = hopbine_start(request->job.request);
@@ -284,9 +286,9 @@ void start_requests(int n, const MPI_Request natives[]) {
         fail(request, code);
         note_done(request);
     }
-    within--;
+    in_hopbine--;
     pthread_mutex_unlock(&lock_of_requests);
-    if (n_started) look_after(&polled);
+    if (n_started) wake_progress_thread(&progress_hooks);
 }
 
 /* -- The end --------------------------------------------------------------------------------- */
@@ -300,7 +302,7 @@ static void forget_comm(MPI_Comm comm) {
 }
 
 static void end_requests(void) {
-    end_background();
+    end_progress_thread();
     end_receives();
 }
 

@@ -7,35 +7,35 @@
 #ifndef HOPBINE_REQUESTS_H
 #define HOPBINE_REQUESTS_H
 
-#include "doors.h"
+#include "common.h"
 
 struct request;
 
 /* n_outstanding: requests that MPI does not know to be done, and failed requests whose error has not been returned.
- * Of these, n_quick: those that end_request() can end now; n_failed: the failed ones. n_requests: all requests, also
+ * Of these, n_endable: those that end_request() can end now; n_failed: the failed ones. n_requests: all requests, also
  * inactive persistent ones. */
-extern int n_outstanding, n_quick, n_failed, n_requests;
+extern int n_outstanding, n_endable, n_failed, n_requests;
 
 /* Makes progress on requests, unless another thread does, polling up to `most` times while nothing happens. Then
- * completes MPI's receives of requests that are done: of all (`all`), or only of those that end_request() does not
- * end. */
-void drive_requests(int most, int all);
+ * completes MPI's receives of requests that are done: of all (`completes_all`), or only of those that end_request()
+ * does not end. */
+void drive_requests(int most, int completes_all);
 
 /* Ends a request of hopbine's if it is done, not persistent and has not failed; the program's handle is then null.
  * Returns what it found. */
-enum asked { NOT_SERVED, NOT_DONE, IS_DONE };
-enum asked end_request(MPI_Request *native);
+enum found { NOT_SERVED, NOT_DONE, IS_DONE };
+enum found end_request(MPI_Request *native);
 
-/* The same for up to `most` of these requests; `places`, unless null, receives their indices. `only_ours`: at least
- * one request remains that end_request() will end, and all others that remain are such or null. */
+/* The same for up to `most` of these requests; `places`, unless null, receives their indices. `only_hopbine_pending`:
+ * at least one request remains that end_request() will end, and all others that remain are such or null. */
 struct ended {
-    int n, only_ours;
+    int n, only_hopbine_pending;
 };
 struct ended end_some(int n, MPI_Request natives[], int most, int places[]);
 
 /* NOT_DONE if one of these is an unfinished request that end_request() will end; IS_DONE if end_request() can end all
  * that are not null. */
-enum asked look_at_requests(int n, const MPI_Request natives[]);
+enum found check_requests(int n, const MPI_Request natives[]);
 
 /* The request of this handle if it has failed, else null. MPI now knows that it is done. */
 struct request *failed_request(MPI_Request native);

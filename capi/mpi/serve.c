@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-int say_failure(int code, const char *message, int is_said_elsewhere) {
+int print_failure(int code, const char *message, int is_said_elsewhere) {
     /* Errors of end_job(), for which hopbine has no message. */
     if (!*message)
         message = code == HOPBINE_ERR_MISMATCH ? "this rank gives itself another length than it takes"
@@ -20,7 +20,7 @@ int say_failure(int code, const char *message, int is_said_elsewhere) {
 }
 
 static int failed(int code, MPI_Comm comm) {
-    const int error = say_failure(code, hopbine_last_error(), hopbine_last_error_is_said_elsewhere());
+    const int error = print_failure(code, hopbine_last_error(), hopbine_last_error_is_said_elsewhere());
     PMPI_Comm_call_errhandler(comm, error);
     return error;
 }
@@ -61,13 +61,13 @@ int serve_job(struct call *call, const struct state *state, struct job *job, int
 }
 
 static int serve_blocking(struct call *call, struct state *state, int *code, int *error) {
-    if (serve_again(call, state, NULL, code)) return 1;
+    if (serve_cached(call, state, NULL, code)) return 1;
     struct job job;
     clear_job(&job);
     const int served = serve_job(call, state, &job, code, error);
     const int is_good = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
-    if (is_good) keep_call(call, state, &job);
-    if (job.send.n || job.recv.n || job.nowhere) {
+    if (is_good) cache_call(call, state, &job);
+    if (job.send.n || job.recv.n || job.scratch) {
         if (is_good) *code = end_job(&job);
         close_job(&job);
     }
@@ -83,39 +83,40 @@ static const char *reason_against(const struct call *call) {
     return are_requests_wanted() ? no_requests : "HOPBINE_EXCEPT";
 }
 
-PER_THREAD struct of_mpi of_mpi;
-int looks_due;
-unsigned char left_to_mpi[N_COLLECTIVES];
+PER_THREAD struct unserved_comm last_unserved_comm;
+int retests_left;
+unsigned char unserved_forms[N_COLLECTIVES];
 
 /* Notes that hopbine serves nothing on the call's communicator. With a report wanted, its calls still have to be
  * counted. */
-static void set_aside(struct call *call, const struct state *state) {
+static void mark_unserved(struct call *call, const struct state *state) {
     call->reason = state->reason;
-    if (!wants_report) of_mpi = (struct of_mpi){call->comm, __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1};
+    if (!wants_report)
+        last_unserved_comm = (struct unserved_comm){call->comm, __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1};
 }
 
 int serve(struct call *call, int *code) {
-    if (within || status == NEVER_TRIED) {
+    if (in_hopbine || status == NEVER_TRIED) {
         call->reason = NULL;
         return 0;
     }
     call->began = wants_report ? PMPI_Wtime() : 0;
     call->reason = reason_against(call);
     if (call->reason) {
-        if (!wants_report) __atomic_fetch_or(&left_to_mpi[call->collective], 1 << call->form, __ATOMIC_RELAXED);
+        if (!wants_report) __atomic_fetch_or(&unserved_forms[call->collective], 1 << call->form, __ATOMIC_RELAXED);
         return 0;
     }
-    within++;
+    in_hopbine++;
     int served = 0, error = MPI_SUCCESS;
     *code = HOPBINE_SUCCESS;
     /* A non-blocking call may not wait for the other ranks. */
     const int is_local = call->form == NONBLOCKING;
-    struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
+    struct state *state = is_local ? existing_state_of(call->comm) : state_of(call->comm);
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
-    else if (state->reason) set_aside(call, state);
+    else if (state->reason) mark_unserved(call, state);
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);
     else served = library.serve_request(call, state, code, &error);
-    within--;
+    in_hopbine--;
     note_call();
     if (error != MPI_SUCCESS) PMPI_Comm_call_errhandler(call->comm, *code = error);
     else if (served) *code = *code == HOPBINE_SUCCESS ? MPI_SUCCESS : failed(*code, call->comm);

@@ -25,13 +25,13 @@ enum collective {
     N_COLLECTIVES,
 };
 
-/* The prototypes, once: DOORS(X, N, D) calls
+/* The prototypes, once: SIGNATURES(X, N, D) calls
  *
  *     X(Name, name, COLLECTIVE, (parameters), (arguments), (members of struct call, `send` to `root`))
  *
  * for each, with counts of type N and displacements of type D: int and int, or MPI_Count and
  * MPI_Aint for the forms whose names end in _c. */
-#define DOORS(X, N, D)                                                                             \
+#define SIGNATURES(X, N, D)                                                                        \
     X(Allreduce, allreduce, ALLREDUCE,                                                             \
       (const void *send, void *recv, N n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),            \
       (send, recv, n, type, op, comm),                                                             \
@@ -116,7 +116,7 @@ enum collective {
       .recv_displs = to_displs, .recv_types = to_types), NO_OP, 0))
 
 /* A barrier has no counts, and so no second form. */
-#define BARRIER_DOOR(X)                                                                            \
+#define BARRIER_SIGNATURE(X)                                                                       \
     X(Barrier, barrier, BARRIER,                                                                   \
       (MPI_Comm comm),                                                                             \
       (comm),                                                                                      \

@@ -1,5 +1,5 @@
 /* Maps MPI's types and operators to hopbine's. */
-#include "doors.h"
+#include "common.h"
 
 #include "interposed.h"
 
@@ -23,13 +23,13 @@ static int complex_of(int bytes) {
 
 /* Predefined types with operators. The sizes of Fortran's types depend on compiler options, so they are queried. */
 enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
-struct known {
+struct predefined {
     MPI_Datatype type;
     enum kind kind;
     int element;
 };
-static struct known known[64];
-static int n_known;
+static struct predefined predefined[64];
+static int n_predefined;
 
 static void add(MPI_Datatype type, enum kind kind) {
     int bytes = 0;
@@ -37,7 +37,7 @@ static void add(MPI_Datatype type, enum kind kind) {
     int element = kind == REAL ? real(bytes)
                   : kind == COMPLEX ? complex_of(bytes)
                                     : integer((size_t)bytes, kind == SIGNED);
-    if (element >= 0) known[n_known++] = (struct known){type, kind, element};
+    if (element >= 0) predefined[n_predefined++] = (struct predefined){type, kind, element};
 }
 
 /* MPI 4's functions, which support types of large counts; null if the MPI lacks either. */
@@ -46,8 +46,8 @@ static int (*get_contents)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Co
                            MPI_Datatype[]);
 
 void list_types(void) {
-    get_envelope = (__typeof__(get_envelope))find_behind("PMPI_Type_get_envelope_c");
-    get_contents = (__typeof__(get_contents))find_behind("PMPI_Type_get_contents_c");
+    get_envelope = (__typeof__(get_envelope))find_mpi_function("PMPI_Type_get_envelope_c");
+    get_contents = (__typeof__(get_contents))find_mpi_function("PMPI_Type_get_contents_c");
     if (!get_contents) get_envelope = NULL;
     /* The most used types first. */
     add(MPI_DOUBLE, REAL);
@@ -92,8 +92,8 @@ void list_types(void) {
 
 /* hopbine's element type of a predefined type, or -1. */
 static int element_of(MPI_Datatype type) {
-    for (int at = 0; at < n_known; at++)
-        if (known[at].type == type) return known[at].element;
+    for (int at = 0; at < n_predefined; at++)
+        if (predefined[at].type == type) return predefined[at].element;
     return -1;
 }
 
@@ -115,7 +115,7 @@ static struct origin origin_of(MPI_Datatype datatype) {
     return of;
 }
 
-static int is_given(const struct origin *of) {
+static int is_predefined_origin(const struct origin *of) {
     /* MPI_Type_create_f90_real() and its relatives return predefined types without names. */
     return of->combiner == MPI_COMBINER_NAMED || of->combiner == MPI_COMBINER_F90_REAL ||
            of->combiner == MPI_COMBINER_F90_COMPLEX || of->combiner == MPI_COMBINER_F90_INTEGER;
@@ -123,14 +123,14 @@ static int is_given(const struct origin *of) {
 
 int is_predefined(MPI_Datatype datatype) {
     const struct origin of = origin_of(datatype);
-    return is_given(&of);
+    return is_predefined_origin(&of);
 }
 
 /* Whether the data of a type without holes lie in memory in the order in which they are sent: the type is predefined,
  * or a contiguous sequence or duplicate of such types. */
-static int is_row(MPI_Datatype datatype) {
+static int is_contiguous(MPI_Datatype datatype) {
     const struct origin made = origin_of(datatype);
-    if (is_given(&made)) return 1;
+    if (is_predefined_origin(&made)) return 1;
     int integer, error;
     MPI_Aint address;
     MPI_Datatype of;
@@ -141,12 +141,12 @@ static int is_row(MPI_Datatype datatype) {
         error = get_contents(datatype, made.n_integers, 0, made.n_counts, 1, &integer, &address, &count, &of);
     else error = PMPI_Type_get_contents(datatype, (int)made.n_integers, 0, 1, &integer, &address, &of);
     if (error != MPI_SUCCESS) return 0;
-    const int row = is_row(of);
+    const int contiguous = is_contiguous(of);
     if (!is_predefined(of)) PMPI_Type_free(&of);
-    return row;
+    return contiguous;
 }
 
-int look_at_type(MPI_Datatype datatype, struct type *type) {
+int query_type(MPI_Datatype datatype, struct type *type) {
     /* Predefined types are never freed, so their properties can be cached. */
     static PER_THREAD MPI_Datatype last;
     static PER_THREAD struct type of_last;
@@ -156,11 +156,11 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
         return 1;
     }
     if (datatype == MPI_DATATYPE_NULL) return 0;
-    /* A send of this type to MPI_PROC_NULL tests whether the type is valid and committed: on `own_comm` it returns an
+    /* A send of this type to MPI_PROC_NULL tests whether the type is valid and committed: on `self_comm` it returns an
      * error, while other functions would abort the program. */
     const int is_known = element_of(datatype) >= 0;
     const char none = 0;
-    if (!is_known && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, own_comm) != MPI_SUCCESS) return 0;
+    if (!is_known && PMPI_Send(&none, 1, datatype, MPI_PROC_NULL, 0, self_comm) != MPI_SUCCESS) return 0;
     const int is_fixed = is_known || is_predefined(datatype);
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Count bytes;
@@ -169,7 +169,7 @@ int look_at_type(MPI_Datatype datatype, struct type *type) {
     PMPI_Type_get_true_extent(datatype, &true_lower, &true_extent);
     const int has_holes = lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes;
     type->bytes = bytes;
-    type->contiguous = !has_holes && is_row(datatype);
+    type->contiguous = !has_holes && is_contiguous(datatype);
     if (is_fixed) {
         last = datatype;
         of_last = *type;
@@ -242,23 +242,23 @@ enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *elemen
     *number = operator_of(op);
     if (*number >= 0) {
         *element = element_of(datatype);
-        if (*element >= 0) return is_defined(*number, *element) ? OURS : NOBODY;
+        if (*element >= 0) return is_defined(*number, *element) ? BY_HOPBINE : BY_MPI;
         const int is_logical = *number >= HOPBINE_LAND && *number <= HOPBINE_LXOR;
         const int is_bitwise = *number >= HOPBINE_BAND;
         *element = HOPBINE_UINT8;
-        if (datatype == MPI_BYTE) return is_bitwise ? OURS : NOBODY;
-        if (datatype == MPI_C_BOOL) return is_logical ? OURS : NOBODY;
+        if (datatype == MPI_BYTE) return is_bitwise ? BY_HOPBINE : BY_MPI;
+        if (datatype == MPI_C_BOOL) return is_logical ? BY_HOPBINE : BY_MPI;
         if (datatype == MPI_LOGICAL && is_logical) {
             *element = HOPBINE_INT32;
-            return is_int_like(datatype) ? OURS : IN_ORDER;
+            return is_int_like(datatype) ? BY_HOPBINE : BY_REDUCE_LOCAL;
         }
-        if (datatype == MPI_LOGICAL) return NOBODY;
-        return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? IN_ORDER : NOBODY;
+        if (datatype == MPI_LOGICAL) return BY_MPI;
+        return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? BY_REDUCE_LOCAL : BY_MPI;
     }
     if (op == MPI_MINLOC || op == MPI_MAXLOC) {
         *number = op == MPI_MINLOC ? HOPBINE_MINLOC : HOPBINE_MAXLOC;
         *element = pair_of(datatype);
-        return *element >= 0 ? OURS : is_pair(datatype) ? IN_ORDER : NOBODY;
+        return *element >= 0 ? BY_HOPBINE : is_pair(datatype) ? BY_REDUCE_LOCAL : BY_MPI;
     }
-    return op == MPI_REPLACE || op == MPI_NO_OP || op == MPI_OP_NULL ? NOBODY : IN_ORDER;
+    return op == MPI_REPLACE || op == MPI_NO_OP || op == MPI_OP_NULL ? BY_MPI : BY_REDUCE_LOCAL;
 }

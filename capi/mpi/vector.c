@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Whether the address ranges of the two sides, each from the first to the last byte of its blocks, overlap. */
-static int reach_into(const struct rows *one, const struct rows *other) {
-    const struct rows *const both[2] = {one, other};
+static int ranges_overlap(const struct side *one, const struct side *other) {
+    const struct side *const both[2] = {one, other};
     int64_t from[2] = {INT64_MAX, INT64_MAX}, to[2] = {0, 0};
     for (int side = 0; side < 2; side++) {
         for (int r = 0; r < both[side]->n; r++) {
@@ -18,11 +18,11 @@ static int reach_into(const struct rows *one, const struct rows *other) {
         }
         if (to[side] == 0) return 0;
     }
-    return do_overlap(one->buffer + from[0], to[0] - from[0], other->buffer + from[1], to[1] - from[1]);
+    return buffers_overlap(one->buffer + from[0], to[0] - from[0], other->buffer + from[1], to[1] - from[1]);
 }
 
 /* Whether MPI would refuse a call for equal send and receive addresses; then MPI gets the call. */
-static int is_refused(const struct call *call, const struct rows *send, const struct rows *recv, int rank) {
+static int is_refused(const struct call *call, const struct side *send, const struct side *recv, int rank) {
     if (!refuses_aliases || call->send_type != call->recv_type) return 0;
     if (call->collective == ALLTOALLV)
         return send->buffer == recv->buffer && call->lists->send_counts == call->lists->recv_counts;
@@ -41,7 +41,7 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     if (at_root && (call->root < 0 || call->root >= size)) return *wrong = MPI_ERR_ROOT, 1;
     const int in_place = call->send == MPI_IN_PLACE || call->recv == MPI_IN_PLACE;
     /* Each side has lists, is one block, or is absent. */
-    struct rows *const send = &job->send, *const recv = &job->recv;
+    struct side *const send = &job->send, *const recv = &job->recv;
     const int sends = !(c == SCATTERV && !is_root) && call->send != MPI_IN_PLACE;
     const int receives = !(c == GATHERV && !is_root) && call->recv != MPI_IN_PLACE;
     int error = MPI_SUCCESS;
@@ -53,9 +53,9 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
         error = lists->recv_counts ? open_blocks(recv, size, call->recv, lists->recv_counts, lists->recv_displs,
                                                  lists->is_wide, call->recv_type, 1)
                                    : open_block(recv, call->recv, call->recv_count, call->recv_type);
-    if (error == MPI_SUCCESS && sends && receives && !send->copy && !recv->copy && reach_into(send, recv)) {
+    if (error == MPI_SUCCESS && sends && receives && !send->copy && !recv->copy && ranges_overlap(send, recv)) {
         if (is_refused(call, send, recv, rank)) return call->reason = "argument", 0;
-        error = keep_copy(send);
+        error = allocate_copy(send);
     }
     if (error != MPI_SUCCESS) return *wrong = error, 1;
     /* In place, the input is in the receive buffer: this rank's block, or all of an alltoall. */
@@ -70,13 +70,13 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     int64_t *const taken = receives ? recv->bytes + (lists->recv_counts ? rank : 0) : NULL;
     if (given && taken && *given != *taken) {
         const int64_t least = *given < *taken ? *given : *taken;
-        job->nowhere = calloc(1, (size_t)(*given + *taken));
-        if (!job->nowhere) return call->reason = "argument", 0;
+        job->scratch = calloc(1, (size_t)(*given + *taken));
+        if (!job->scratch) return call->reason = "argument", 0;
         if (c == ALLTOALLV) *given = *taken = least;
-        else if (c == SCATTERV) to = job->nowhere;
+        else if (c == SCATTERV) to = job->scratch;
         else {
-            if (least > 0) memcpy(job->nowhere, from, (size_t)least);
-            from = job->nowhere;
+            if (least > 0) memcpy(job->scratch, from, (size_t)least);
+            from = job->scratch;
         }
     }
     hopbine_request_t *const request = &job->request;

@@ -1,4 +1,4 @@
-# The C, Fortran and preload doors: capi/tests/mpi/*.c, capi/tests/mpi/calls.f90 and the examples, plain,
+# The C, Fortran and preload interfaces: capi/tests/mpi/*.c, capi/tests/mpi/calls.f90 and the examples, plain,
 # through HB_ calls, and under libhopbine_preload.so. Sourced by ci/mpi.sh.
 # shellcheck shell=bash disable=SC2030,SC2031,SC2154
 
@@ -12,7 +12,7 @@ build_doors() {
   cargo_hopbine || return 1
   ln -sf "$target/debug/libhopbine_capi.so" "$programs/libhopbine.so.$hopbine_version"
   link_names "$programs" libhopbine.so
-  build_door_libraries "$programs" "${flags[@]}" || return 1
+  build_mpi_libraries "$programs" "${flags[@]}" || return 1
   build_preload_library "$programs" "${flags[@]}" || return 1
   # The same, with nothing for this MPI beside it.
   mkdir -p "$programs/alone"
@@ -36,8 +36,8 @@ build_doors() {
     beside "$MPICC" "${flags[@]}" "$programs/$name.c" -o "$programs/$name" -lm
   done
   # MPICH's modules for Fortran are not quite standard themselves: no -std=f2018 with them.
-  MPIFC=$f90 build_door_module "$programs" -O1 -Wall -Werror || return 1
-  module=("${door_module[@]/#/$programs/}")
+  MPIFC=$f90 build_mpi_module "$programs" -O1 -Wall -Werror || return 1
+  module=("${mpi_module[@]/#/$programs/}")
   module=("${module[@]/%/.o}")
   for name in heat cg fft; do
     beside "$f90" -O1 -Wall -I"$programs" "examples/mpi/$name.f90" "${module[@]}" -o "$programs/$name-hb-f" "${link[@]}"

@@ -148,8 +148,8 @@ impl Call {
         format!("({send}, {sent}, {recv}, {received}, {lists}, {op}, {root})")
     }
 
-    /// The call's row of `DOORS`.
-    fn door(&self) -> String {
+    /// The call's row of `SIGNATURES`.
+    fn signature(&self) -> String {
         let mut lines =
             vec![format!("X({}, {}, {},", self.title(), self.name, self.name.to_uppercase())];
         let declarations = format!("({}),", self.declarations("N", "D", |name| name).join(", "));
@@ -215,17 +215,18 @@ pub fn signatures() -> String {
         writeln!(text, "    {}{value},", call.name.to_uppercase()).unwrap();
     }
     text += "    N_COLLECTIVES,\n};\n\n\
-        /* The prototypes, once: DOORS(X, N, D) calls\n *\n \
+        /* The prototypes, once: SIGNATURES(X, N, D) calls\n *\n \
         *     X(Name, name, COLLECTIVE, (parameters), (arguments), (members of struct call, `send` to `root`))\n *\n \
         * for each, with counts of type N and displacements of type D: int and int, or MPI_Count and\n \
         * MPI_Aint for the forms whose names end in _c. */\n";
     let with_counts = |call: &&Call| call.name != "barrier";
-    text += &format!("{:<99}\\\n", "#define DOORS(X, N, D)");
-    let doors: String = calls.iter().filter(with_counts).map(Call::door).collect();
-    text += doors.strip_suffix("\\\n").unwrap_or(&doors).trim_end();
+    text += &format!("{:<99}\\\n", "#define SIGNATURES(X, N, D)");
+    let signatures: String = calls.iter().filter(with_counts).map(Call::signature).collect();
+    text += signatures.strip_suffix("\\\n").unwrap_or(&signatures).trim_end();
     text += "\n\n/* A barrier has no counts, and so no second form. */\n";
-    text += &format!("{:<99}\\\n", "#define BARRIER_DOOR(X)");
-    let barrier: String = calls.iter().filter(|call| !with_counts(call)).map(Call::door).collect();
+    text += &format!("{:<99}\\\n", "#define BARRIER_SIGNATURE(X)");
+    let barrier: String =
+        calls.iter().filter(|call| !with_counts(call)).map(Call::signature).collect();
     text += barrier.strip_suffix("\\\n").unwrap_or(&barrier).trim_end();
     text + "\n\n#endif\n"
 }

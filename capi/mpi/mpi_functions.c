@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "interposed.h"
 
-#include "doors.h"
+#include "common.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void *find_named(const char *name) {
     return next ? next : dlsym(RTLD_DEFAULT, name);
 }
 
-void *find_behind(const char *name) {
+void *find_mpi_function(const char *name) {
     void *const found = find_named(name);
     if (found || !strstr(name, "_init")) return found;
     /* Open MPI 4 has the persistent collectives as an extension. */
@@ -30,8 +30,8 @@ void *find_behind(const char *name) {
     return find_named(extension);
 }
 
-void *behind(const char *name) {
-    void *const found = find_behind(name);
+void *mpi_function(const char *name) {
+    void *const found = find_mpi_function(name);
     if (found) return found;
     fprintf(stderr, "hopbine: the MPI library has no %s\n", name);
     abort();

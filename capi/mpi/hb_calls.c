@@ -1,6 +1,6 @@
 /* HB_Allreduce and the others: MPI's collectives under another name, served by hopbine if it can. If
  * libhopbine_preload.so is loaded, it defines these names, and the functions of this library are not called. */
-#include "doors.h"
+#include "common.h"
 
 #include "forms.h"
 #include "interposed.h"
@@ -14,7 +14,7 @@ static void start_at_init(void) {
     if (all) HB_Init();
 }
 
-DOOR_OUT int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made) {
+EXPORTED int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made) {
     int is_started = 0, compared = MPI_UNEQUAL;
     hopbine_initialized(&is_started);
     if (!is_started && comm != MPI_COMM_NULL) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
@@ -24,8 +24,8 @@ DOOR_OUT int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made) {
 
 __attribute__((constructor)) static void add_start(void) { library.start_at_init = start_at_init; }
 
-#define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
-    DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
+#define ENTRY_POINT(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                            \
+    EXPORTED int HB_##NAME PARAMETERS {                                                            \
         PASS_AT_ONCE(NAME, COLLECTIVE, FORM, PARAMETERS, ARGUMENTS)                                \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
@@ -34,4 +34,4 @@ __attribute__((constructor)) static void add_start(void) { library.start_at_init
         PASS(NAME, FORM, PARAMETERS, ARGUMENTS);                                                   \
     }
 
-EVERY_DOOR
+ALL_ENTRY_POINTS

@@ -1,9 +1,12 @@
-/* What a door costs and gives, in nanoseconds per call: MPI_Allreduce of 8 bytes on MPI_COMM_SELF, which
+/* What the interposed calls cost and save, in nanoseconds per call: MPI_Allreduce of 8 bytes on MPI_COMM_SELF, which
  * hopbine passes on; on MPI_COMM_WORLD; and MPI_Iallreduce with MPI_Wait, of a few sizes, one at a time
  * and eight under way together. Plain and under libhopbine_preload.so, in turn:
  *
- *     mpicc -O2 benches/doors.c -o doors
- *     for i in 1 2 3 4 5; do mpirun -n 2 ./doors; LD_PRELOAD=PREFIX/lib/libhopbine_preload.so mpirun -n 2 ./doors; done
+ *     mpicc -O2 benches/interposed.c -o interposed
+ *     for i in 1 2 3 4 5; do
+ *       mpirun -n 2 ./interposed
+ *       LD_PRELOAD=PREFIX/lib/libhopbine_preload.so mpirun -n 2 ./interposed
+ *     done
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* See background.h. A program that waits for its requests makes progress on them itself: this thread then only checks
- * from time to time that it still does. Without requests the thread sleeps. */
+/* See progress_thread.h. A program that waits for its requests makes progress on them itself: this thread then only
+ * checks from time to time that it still does. Without requests the thread sleeps. */
 #define _GNU_SOURCE
-#include "background.h"
+#include "progress_thread.h"
 
-#include "doors.h"
+#include "common.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
 /* Set before the thread starts. */
-static const struct polled *polled;
+static const struct progress_hooks *hooks;
 static int is_there, is_asleep, is_at_end;
 
 static int is_ending(void) { return __atomic_load_n(&is_at_end, __ATOMIC_ACQUIRE); }
@@ -26,28 +26,28 @@ static int is_ending(void) { return __atomic_load_n(&is_at_end, __ATOMIC_ACQUIRE
 static void sleep_until_wanted(void) {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
-    while (!polled->are_under_way() && !is_ending()) pthread_cond_wait(&wanted, &lock);
+    while (!hooks->are_under_way() && !is_ending()) pthread_cond_wait(&wanted, &lock);
     __atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&lock);
 }
 
-static void *look(void *nothing) {
+static void *run(void *nothing) {
     long nap = LONGEST_NAP;
     int n_idle = 0, n_vain = 0;
-    unsigned long seen = polled->n_drives();
-    within++;
+    unsigned long seen = hooks->n_drives();
+    in_hopbine++;
     while (!is_ending()) {
         const struct timespec time = {0, nap};
         nanosleep(&time, NULL);
-        const unsigned long now = polled->n_drives();
-        if (!polled->are_under_way()) {
+        const unsigned long now = hooks->n_drives();
+        if (!hooks->are_under_way()) {
             nap = LONGEST_NAP;
             if (++n_idle > FEW) sleep_until_wanted(), n_idle = 0;
         } else if (now != seen) {
             nap = LONGEST_NAP, n_idle = n_vain = 0;
         } else {
             n_idle = 0;
-            n_vain = polled->poll() ? 0 : n_vain + 1;
+            n_vain = hooks->poll() ? 0 : n_vain + 1;
             nap = n_vain < MANY ? FIRST_NAP : 2 * nap < LONGEST_NAP ? 2 * nap : LONGEST_NAP;
         }
         seen = now;
@@ -61,7 +61,7 @@ static void wake(void) {
     pthread_mutex_unlock(&lock);
 }
 
-void look_after(const struct polled *requests) {
+void wake_progress_thread(const struct progress_hooks *requests) {
     if (__atomic_load_n(&is_there, __ATOMIC_ACQUIRE)) {
         /* SEQ_CST: the thread sets `is_asleep` before it looks for requests. So either it sees the caller's request,
          * or the caller sees `is_asleep`. */
@@ -75,15 +75,15 @@ void look_after(const struct polled *requests) {
         sigset_t every, before;
         sigfillset(&every);
         pthread_sigmask(SIG_SETMASK, &every, &before);
-        polled = requests;
-        const int is_made = pthread_create(&thread, NULL, look, NULL) == 0;
+        hooks = requests;
+        const int is_made = pthread_create(&thread, NULL, run, NULL) == 0;
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         __atomic_store_n(&is_there, is_made, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
 }
 
-void end_background(void) {
+void end_progress_thread(void) {
     if (!is_there) return;
     __atomic_store_n(&is_at_end, 1, __ATOMIC_RELEASE);
     wake();

@@ -10,7 +10,7 @@
 /* A set-associative cache: a call can be in any way of its set. */
 enum { N_SETS = 8, N_WAYS = 4 };
 
-struct known {
+struct cached_call {
     struct call call;
     /* Arguments of hopbine's call; they determine the bytes of the buffers. */
     int64_t count;
@@ -19,7 +19,7 @@ struct known {
 };
 
 /* The set of a call. */
-static struct known *set_of(struct known *all, const struct call *call) {
+static struct cached_call *set_of(struct cached_call *all, const struct call *call) {
     const uint64_t kind = (uint64_t)call->collective << 32 | (uint32_t)call->root;
     return &all[N_WAYS * (((uint64_t)call->recv_count + kind * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 61)];
 }
@@ -29,7 +29,7 @@ static int is_in_place(const struct call *call) {
 }
 
 /* Whether two calls differ only in their addresses, or in the root if this rank is the root of neither. */
-static int is_like(const struct call *call, const struct call *other, const struct state *state) {
+static int matches(const struct call *call, const struct call *other, const struct state *state) {
     return call->collective == other->collective && call->recv_count == other->recv_count &&
            call->recv_type == other->recv_type && call->op == other->op && call->send_count == other->send_count &&
            call->send_type == other->send_type && is_in_place(call) == is_in_place(other) &&
@@ -37,31 +37,31 @@ static int is_like(const struct call *call, const struct call *other, const stru
                                           (unsigned)call->root < (unsigned)state->size));
 }
 
-int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code) {
-    if (!state->known) return 0;
-    const struct known *known = set_of(state->known, call), *const end = known + N_WAYS;
-    while (!known->is_set || !is_like(call, &known->call, state))
-        if (++known == end) return 0;
+int serve_cached(const struct call *call, const struct state *state, hopbine_request_t *request, int *code) {
+    if (!state->cache) return 0;
+    const struct cached_call *cached = set_of(state->cache, call), *const end = cached + N_WAYS;
+    while (!cached->is_set || !matches(call, &cached->call, state))
+        if (++cached == end) return 0;
     const int in_place = is_in_place(call);
     *code = issue_call(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
-                       in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
+                       in_place == 2 ? HOPBINE_IN_PLACE : call->recv, cached->count, cached->element, cached->op);
     if (*code != HOPBINE_ERR_BUFFER) return 1;
     /* A buffer is null, or the two overlap: nothing has been done, and the call takes the full path. */
     *code = HOPBINE_SUCCESS;
     return 0;
 }
 
-void keep_call(const struct call *call, struct state *state, const struct job *job) {
-    const struct rows *const send = &job->send, *const recv = &job->recv;
-    if (job->count < 0 || send->copy || recv->copy || job->nowhere) return;
+void cache_call(const struct call *call, struct state *state, const struct job *job) {
+    const struct side *const send = &job->send, *const recv = &job->recv;
+    if (job->count < 0 || send->copy || recv->copy || job->scratch) return;
     /* A program may free a derived type, and get another type under the same handle. */
     if ((send->n && !is_predefined(send->type)) || (recv->n && !is_predefined(recv->type))) return;
-    if (!state->known) state->known = calloc(N_SETS * N_WAYS, sizeof *state->known);
-    if (!state->known) return;
+    if (!state->cache) state->cache = calloc(N_SETS * N_WAYS, sizeof *state->cache);
+    if (!state->cache) return;
     /* Replaces the entry of the same call, else the oldest entry of the set. */
-    struct known *const set = set_of(state->known, call);
+    struct cached_call *const set = set_of(state->cache, call);
     int way = 0;
-    while (way < N_WAYS - 1 && !(set[way].is_set && is_like(call, &set[way].call, state))) way++;
+    while (way < N_WAYS - 1 && !(set[way].is_set && matches(call, &set[way].call, state))) way++;
     memmove(set + 1, set, way * sizeof *set);
-    *set = (struct known){*call, job->count, job->element, job->op, 1};
+    *set = (struct cached_call){*call, job->count, job->element, job->op, 1};
 }

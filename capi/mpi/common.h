@@ -1,11 +1,11 @@
 /* Declarations common to the files of this directory.
  *
- * A call enters through a "door": HB_Allreduce (shaped.c), or the interposed MPI_Allreduce (served.c). Both describe
- * it as a `struct call`. hopbine either serves the call or sets the reason why not, and then MPI gets it. These files
- * are C, compiled by mpicc, since only MPI's header defines its handles and constants. From hopbine they use
- * hopbine.h. */
-#ifndef HOPBINE_DOORS_H
-#define HOPBINE_DOORS_H
+ * A call has two entry points: HB_Allreduce (hb_calls.c), and the interposed MPI_Allreduce (mpi_calls.c). Both
+ * describe it as a `struct call`. hopbine either serves the call or sets the reason why not, and then MPI gets it.
+ * These files are C, compiled by mpicc, since only MPI's header defines its handles and constants. From hopbine they
+ * use hopbine.h. */
+#ifndef HOPBINE_COMMON_H
+#define HOPBINE_COMMON_H
 
 #include "signatures.h"
 
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Exported symbols: HB_ and MPI_ calls, and functions for the Fortran modules. */
-#define DOOR_OUT __attribute__((visibility("default")))
+#define EXPORTED __attribute__((visibility("default")))
 
 /* A thread-local variable that is read without a function call. The initial-exec model is safe: these libraries are
  * loaded at a program's start, or their variables fit into the loader's reserve of static TLS. */
@@ -67,11 +67,11 @@ void start(void);
 void start_with(MPI_Comm comm, enum form form);
 
 /* Sets the function that looks up MPI's functions. libhopbine_preload.so calls it first (preload.c). */
-DOOR_OUT void hopbine_find_by(void *(*find)(const char *name));
+EXPORTED void hopbine_find_by(void *(*find)(const char *name));
 
 /* Makes a call that hopbine does not serve and for which MPI has no function `name`: with int counts if only MPI's
  * large-count form is missing; else the call fails. */
-int make_without(const struct call *call, const char *name, MPI_Info info);
+int call_missing_function(const struct call *call, const char *name, MPI_Info info);
 
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
@@ -81,18 +81,18 @@ extern const char *no_requests;
 
 /* Nonzero while hopbine runs: MPI calls are then hopbine's own and go to MPI. Zero while MPI serves a call or makes a
  * communicator, since an error handler that MPI calls may not return. */
-extern PER_THREAD int within;
+extern PER_THREAD int in_hopbine;
 
 /* Tests of MPI's still to be repeated. Every call of MPI's makes progress on all MPI messages; a call that hopbine
  * serves does not. Some tests of MPI's look before they make progress: right after a call that hopbine has served
  * they would miss what has arrived during it, while after MPI's own barrier they would see it, which programs rely
- * on. So a test that finds nothing is repeated (LOOK), until that many tests since the last served call have been in
- * vain. */
-extern int looks_due;
-enum { LOOKS_AFTER_A_CALL = 4 };
+ * on. So a test that finds nothing is repeated (RETEST), until that many tests since the last served call have been
+ * in vain. */
+extern int retests_left;
+enum { RETESTS_AFTER_A_CALL = 4 };
 
 /* Called after a call that hopbine may have served. */
-static inline void note_call(void) { __atomic_store_n(&looks_due, LOOKS_AFTER_A_CALL, __ATOMIC_RELAXED); }
+static inline void note_call(void) { __atomic_store_n(&retests_left, RETESTS_AFTER_A_CALL, __ATOMIC_RELAXED); }
 
 /* hopbine's state of an MPI communicator, an attribute of it. */
 struct state {
@@ -100,8 +100,8 @@ struct state {
     int size, rank;
     /* Why MPI serves all calls on it; null if hopbine does. */
     const char *reason;
-    /* The cache of served calls (again.c); null before the first. */
-    struct known *known;
+    /* The cache of served calls (call_cache.c); null before the first. */
+    struct cached_call *cache;
 };
 
 /* The state of `comm`, or null if `comm` is not valid. The first call on a communicator is collective. */
@@ -109,31 +109,32 @@ struct state *state_of(MPI_Comm comm);
 
 /* The state of `comm` if it exists already, else null. All ranks get the same answer if they have made the same calls
  * on it. */
-struct state *known_state_of(MPI_Comm comm);
+struct state *existing_state_of(MPI_Comm comm);
 
 /* Changes whenever a communicator is freed, which invalidates what threads have cached of their last communicator. */
 extern unsigned long generation;
 
 /* The last communicator of this thread on which hopbine serves nothing, and `generation` + 1 at that time. */
-struct of_mpi {
+struct unserved_comm {
     MPI_Comm comm;
     unsigned long at;
 };
-extern PER_THREAD struct of_mpi of_mpi;
+extern PER_THREAD struct unserved_comm last_unserved_comm;
 
 /* By collective: a bit for each form that hopbine serves on no communicator. */
-extern unsigned char left_to_mpi[N_COLLECTIVES];
+extern unsigned char unserved_forms[N_COLLECTIVES];
 
-static inline int is_of_mpi(enum collective collective, enum form form, MPI_Comm comm) {
-    return (__atomic_load_n(&left_to_mpi[collective], __ATOMIC_RELAXED) >> form & 1) ||
-           (of_mpi.comm == comm && of_mpi.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1);
+static inline int is_unserved(enum collective collective, enum form form, MPI_Comm comm) {
+    return (__atomic_load_n(&unserved_forms[collective], __ATOMIC_RELAXED) >> form & 1) ||
+           (last_unserved_comm.comm == comm &&
+            last_unserved_comm.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1);
 }
 
 /* Makes the state of a new communicator. All of its ranks call this. */
-void adopt_early(MPI_Comm comm);
+void create_state(MPI_Comm comm);
 
 /* Notes that `comm` is being revoked: hopbine serves nothing on it any more, on this rank. */
-void leave_revoked(MPI_Comm comm);
+void mark_revoked(MPI_Comm comm);
 
 /* Functions in which libhopbine_hb.so and libhopbine_mpi.so differ: each library sets its own when it is loaded. So
  * files that are in both libraries do not refer to functions of only one. */
@@ -154,30 +155,30 @@ extern struct library library;
 extern hopbine_comm_t world;
 
 /* A duplicate of MPI_COMM_SELF, for messages and packing of this library's. */
-extern MPI_Comm own_comm;
+extern MPI_Comm self_comm;
 
 /* Serves a call, except for what end_job() does. Arguments as in job.h. */
 struct job;
 int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 
 /* Prints a failure to stderr, unless another rank prints it; returns MPI's error class for hopbine's code. */
-int say_failure(int code, const char *message, int is_said_elsewhere);
+int print_failure(int code, const char *message, int is_said_elsewhere);
 
 /* The counts of a reduce-scatter, which the caller frees; null if *error is set. */
 int64_t *counts_of(const struct call *call, int size, int *error);
 
 /* Returns a copy of a list that MPI reads until a request is done or freed. This library cannot see when that is, so
  * a copy stays until the program ends, and equal lists share one copy. Null if memory is missing. */
-const void *keep_list(const void *list, size_t bytes);
+const void *intern_list(const void *list, size_t bytes);
 
-/* Packs `count` elements of a type with holes, of `each` bytes of data, into a row of bytes; or unpacks them
+/* Packs `count` elements of a type with holes, of `each` bytes of data, into a sequence of bytes; or unpacks them
  * (`is_back`). */
-int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
+int pack_or_unpack(char *packed, char *unpacked, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back);
 
 /* Whether a call's send and receive buffers overlap. MPI forbids overlap, but not every MPI detects it, and programs
  * rely on a result as if the buffers were apart. MPICH refuses equal addresses (`refuses_aliases`); such a call then
  * goes to MPI. */
-int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
+int buffers_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
 extern int refuses_aliases;
 
 /* Properties of an MPI type. */
@@ -191,24 +192,24 @@ struct type {
 int is_predefined(MPI_Datatype datatype);
 
 /* Fills in `type`; returns 0 if the datatype is not valid for communication. */
-int look_at_type(MPI_Datatype datatype, struct type *type);
+int query_type(MPI_Datatype datatype, struct type *type);
 
 /* How a reduction is computed. */
 enum kernel {
     /* By hopbine, with its operator *number on elements *element. */
-    OURS,
+    BY_HOPBINE,
     /* By MPI_Reduce_local, in the order of ranks: user-defined operators, and MPI's operators on elements that
      * hopbine has no kernel for. */
-    IN_ORDER,
+    BY_REDUCE_LOCAL,
     /* MPI serves the call: the combination is not defined, or not known to be. */
-    NOBODY,
+    BY_MPI,
 };
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element);
 
-/* Called at the start. list_types() fills the table that kernel_of() uses. read_wishes() reads the variables behind
- * is_wanted() and are_requests_wanted(); it returns 0 if one is not valid, and prints that if `is_told`. */
+/* Called at the start. list_types() fills the table that kernel_of() uses. read_settings() reads the variables behind
+ * is_wanted() and are_requests_wanted(); it returns 0 if one is not valid, and prints that if `prints_errors`. */
 void list_types(void);
-int read_wishes(int is_told);
+int read_settings(int prints_errors);
 
 /* The value of HOPBINE_START: hopbine starts at the end of MPI_Init, or with the first call that needs it. */
 enum start_time { AT_INIT, AT_CALL, AT_UNKNOWN };
