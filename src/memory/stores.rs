@@ -1,17 +1,23 @@
 //! Copies by non-temporal stores, which leave the caches to other data.
 
-/// Shorter copies go through the cache: a processor hides the cost of so few lines.
-const LEAST_BYTES: usize = 4096;
+/// The shortest copy with non-temporal stores: a processor hides the latency of fewer lines.
+pub(crate) const LEAST_BYTES: usize = 4096;
 
 /// Whether this processor has non-temporal stores that were measured. On Arm they are a hint, which was not measured.
 pub(crate) const CAN_STREAM: bool = cfg!(target_arch = "x86_64");
+
+/// Whether a copy of `len` bytes may use non-temporal stores.
+#[inline]
+pub(crate) fn can_stream(len: usize) -> bool {
+    CAN_STREAM && len >= LEAST_BYTES
+}
 
 /// Copies with non-temporal stores.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[cfg(target_arch = "x86_64")]
-pub(crate) unsafe fn stream(from: *const u8, into: *mut u8, len: usize) {
+unsafe fn stream(from: *const u8, into: *mut u8, len: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     const LINE: usize = 64;
     let head = into.align_offset(LINE).min(len);
@@ -33,12 +39,11 @@ pub(crate) unsafe fn stream(from: *const u8, into: *mut u8, len: usize) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) unsafe fn stream(_: *const u8, _: *mut u8, _: usize) {
+unsafe fn stream(_: *const u8, _: *mut u8, _: usize) {
     unreachable!("this processor does not stream")
 }
 
-/// Copies bytes that do not overlap; by non-temporal stores if `past_caches` and if these are worth it for `len` bytes
-/// on this processor.
+/// Copies bytes that do not overlap; by non-temporal stores if `past_caches` and if [`can_stream`].
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
@@ -46,7 +51,7 @@ pub(crate) unsafe fn stream(_: *const u8, _: *mut u8, _: usize) {
 pub(crate) unsafe fn copy(from: *const u8, into: *mut u8, len: usize, past_caches: bool) {
     // SAFETY: the caller's promise.
     unsafe {
-        match past_caches && len >= LEAST_BYTES && CAN_STREAM {
+        match past_caches && can_stream(len) {
             true => stream(from, into, len),
             false => std::ptr::copy_nonoverlapping(from, into, len),
         }

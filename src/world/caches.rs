@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use hopbine_torus::sizes::parse_size;
+
 use super::config::core_list;
 
 /// Where the kernel lists the caches of each core.
@@ -33,14 +35,8 @@ impl LastLevel {
 /// Bytes of a size as the kernel writes it, such as `32768K`.
 fn bytes(size: &str) -> Option<u64> {
     let size = size.trim();
-    let digits = size.trim_end_matches(['K', 'M']);
-    let unit: u64 = match &size[digits.len()..] {
-        "" => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
+    let unit = if size.ends_with(['K', 'M']) { "iB" } else { "" };
+    parse_size(&format!("{size}{unit}")).ok()
 }
 
 /// The first core of the last-level cache that all of `cores` share; `None` if they share none.

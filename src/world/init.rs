@@ -39,6 +39,7 @@ use crate::comm::state::world_state::{MOST_RANKS, WorldState};
 use crate::endpoint::shm::Reading;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
+use crate::memory::stores::CAN_STREAM;
 
 /// This process as one of the ranks of a job.
 ///
@@ -269,7 +270,8 @@ impl World {
         debug_assert_eq!(n_ranks, shape.n_ranks());
         let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred);
         let ranks_here = n_ranks.div_ceil(neighbourhood.n_hosts) as usize;
-        let llc_bytes = llc_bytes(&available, ranks_here);
+        // Only non-temporal stores depend on it.
+        let llc_bytes = CAN_STREAM.then(|| llc_bytes(&available, ranks_here)).flatten();
         let world = world.gate_sum(gate_sum).llc_bytes(llc_bytes);
         let comm = Communicator::world(world, Members::world(rank, shape, map, None));
         let in_memory = match node_memory {

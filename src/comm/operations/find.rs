@@ -178,8 +178,8 @@ impl Inner {
         let program = compile(plan, &geometry);
         let mut program = program.map_err(|failure| self.failure(failure))?;
         // As much as half of the caches is for the library's own slots, and for the user.
-        let fits = |llc_bytes: u64| program.user_bytes() <= llc_bytes / 2;
-        program.past_caches = !self.world.llc_bytes.is_none_or(fits);
+        program.past_caches =
+            self.world.llc_bytes.is_some_and(|llc_bytes| program.user_bytes() > llc_bytes / 2);
         let whole_messages = has_whole_messages(key, plan, data.segment_bytes, elem_bytes);
         // If no transfer is cut, the length of segments does not matter.
         let segment_bytes = segment_bytes.filter(|_| !whole_messages);

@@ -6,8 +6,7 @@ use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
 use super::state::{EarlyDestination, EarlyRecv, RendezvousRecv};
 use super::{EAGER_BYTES, ShmEndpoint};
-use crate::endpoint::{Arrival, WireError, WireRegion};
-use crate::memory::stores::copy;
+use crate::endpoint::{WireError, WireRegion};
 
 /// Messages with early bytes after which a peer may choose again between pieces and reading.
 const EARLY_RUN: u32 = 32;
@@ -134,10 +133,8 @@ impl ShmEndpoint {
                 }
                 // SAFETY: the early bytes are within the region, whose receive is posted.
                 let into = unsafe { recv.region.ptr.add(at as usize) };
-                let past_caches = recv.arrival == Arrival::PastCaches;
                 // SAFETY: as above; this port may read the slot until it releases it.
-                let copy = || unsafe { copy(from, into, len, past_caches) };
-                self.peers[peer].costs.copying(len, copy);
+                unsafe { self.copy_out(peer, from, into, len, recv.arrival) };
             }
         }
         self.release_piece(peer, staged);

@@ -3,7 +3,7 @@
 use crate::endpoint::matcher::{OtherCall, of_another_call};
 use crate::endpoint::{Arrival, Event, Posted, RecvPost, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
-use crate::memory::stores::copy;
+use crate::memory::stores;
 
 use super::ShmEndpoint;
 use super::descriptor::{
@@ -102,7 +102,7 @@ impl ShmEndpoint {
             Location::Line | Location::Ring => {
                 // SAFETY: the receive is posted, so its region is valid and used by no other code; the payload has
                 // the same length.
-                unsafe { copy(payload, posted.region.ptr, len, false) };
+                unsafe { std::ptr::copy_nonoverlapping(payload, posted.region.ptr, len) };
                 self.events.push(Event::Received(posted.slot));
             }
         }
@@ -146,12 +146,12 @@ impl ShmEndpoint {
             Body::Inline(bytes) => {
                 // SAFETY: the region is valid for writes by the caller's promise. It has the message's length, which
                 // fits into a line.
-                unsafe { copy(bytes.as_ptr(), region.ptr, region.len, false) };
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), region.ptr, region.len) };
                 return Ok(Posted::Done);
             }
             Body::Copied(bytes) => {
                 // SAFETY: as above.
-                unsafe { copy(bytes.as_ptr(), region.ptr, region.len, false) };
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), region.ptr, region.len) };
                 return Ok(Posted::Done);
             }
         }
@@ -216,12 +216,28 @@ impl ShmEndpoint {
             self.next_views.push((peer, at));
             return;
         }
-        let past_caches = arrival == Arrival::PastCaches;
         // SAFETY: the receive is posted, so its region is valid and used by no other code; this port may read the
         // slot until it releases it.
-        let copy = || unsafe { copy(ptr, region.ptr, region.len, past_caches) };
-        self.peers[peer].costs.copying(region.len, copy);
+        unsafe { self.copy_out(peer, ptr, region.ptr, region.len, arrival) };
         self.release(peer, at);
         self.events.push(Event::Received(slot));
+    }
+
+    /// Copies bytes of a message from a slot or the ring to the receive's region, and notes the cost.
+    ///
+    /// # Safety
+    /// As for [`std::ptr::copy_nonoverlapping`].
+    pub(super) unsafe fn copy_out(
+        &mut self,
+        peer: usize,
+        from: *const u8,
+        into: *mut u8,
+        len: usize,
+        arrival: Arrival,
+    ) {
+        let past_caches = arrival == Arrival::PastCaches;
+        // SAFETY: the caller's promise.
+        let copy = || unsafe { stores::copy(from, into, len, past_caches) };
+        self.peers[peer].costs.copying(len, copy);
     }
 }

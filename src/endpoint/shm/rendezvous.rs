@@ -6,8 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::endpoint::{Arrival, Event, RecvPost, SendPost, WireError};
-use crate::memory::stores::copy;
+use crate::endpoint::{Event, RecvPost, SendPost, WireError};
 
 use super::descriptor::{Descriptor, Kind, Piece, Rendezvous, Staged};
 use super::layout::SLOT_BYTES;
@@ -223,10 +222,8 @@ impl ShmEndpoint {
         let RecvPost { slot, region, arrival, .. } = rendezvous.recv;
         let is_whole = rendezvous.done == region.len;
         let (all, since) = (region.len.saturating_mul(*incoming), *since);
-        let past_caches = arrival == Arrival::PastCaches;
         // SAFETY: as above; the source stays valid until this port gives it back.
-        let copy = || unsafe { copy(from, into, len, past_caches) };
-        self.peers[peer].costs.copying(len, copy);
+        unsafe { self.copy_out(peer, from, into, len, arrival) };
         if is_whole {
             self.cico_recvs.remove(number);
             self.peers[peer].costs.waited(all, since.elapsed());

@@ -8,10 +8,8 @@
 //! cores.
 
 use super::copy_costs::{Cost, timed};
-use crate::memory::stores::{CAN_STREAM, stream};
+use crate::memory::stores::{self, LEAST_BYTES, can_stream};
 
-/// The shortest copy with non-temporal stores: a processor hides the latency of fewer lines.
-const LEAST_BYTES: usize = 4096;
 /// Number of size classes: 4 KiB, 8 KiB, ... 8 MiB and above.
 const CLASSES: usize = 12;
 /// Copies of a class that alternate between both kinds of stores before costs decide.
@@ -62,12 +60,12 @@ impl StorePolicy {
     /// As for [`std::ptr::copy_nonoverlapping`].
     #[inline]
     pub(super) unsafe fn copy(&mut self, from: *const u8, into: *mut u8, len: usize, of: usize) {
-        if len < LEAST_BYTES || !CAN_STREAM {
-            // SAFETY: the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from, into, len) }
-        } else {
-            // SAFETY: the caller's promise.
-            unsafe { self.copy_long(from, into, len, of) }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match can_stream(len) {
+                true => self.copy_long(from, into, len, of),
+                false => std::ptr::copy_nonoverlapping(from, into, len),
+            }
         }
     }
 
@@ -78,12 +76,7 @@ impl StorePolicy {
         let class = &mut self.0[class];
         let (is_streamed, is_timed) = class.next(len);
         // SAFETY: the caller's promise.
-        let copy = || unsafe {
-            match is_streamed {
-                true => stream(from, into, len),
-                false => std::ptr::copy_nonoverlapping(from, into, len),
-            }
-        };
+        let copy = || unsafe { stores::copy(from, into, len, is_streamed) };
         match is_timed {
             true if is_streamed => timed(&mut class.streamed, len, copy),
             true => timed(&mut class.cached, len, copy),

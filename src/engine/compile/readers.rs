@@ -10,21 +10,18 @@ use super::program::{Buffer, Fold, PortProgram, Region, Task};
 /// into the user's output that no task reads: [`RESULT`]. For all other tasks: [`NOBODY`].
 pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     let reader = |(index, task): (usize, &Task)| match *task {
-        Task::Recv { into, .. } if is_result(code, index as u32, into) => RESULT,
+        Task::Recv { into, .. } if into.len > 0 => match only_reader(code, index as u32, into) {
+            reader @ (NOBODY | RESULT) => reader,
+            reader if into.buffer == Buffer::Staging => reader,
+            reader if replaces(code, code.tasks[reader as usize], into) => reader,
+            _ => NOBODY,
+        },
         Task::Copy(span) => {
             let mut moves = code.moves[span.range()].iter();
-            match moves.all(|copy| is_result(code, index as u32, copy.into)) {
+            match moves.all(|copy| only_reader(code, index as u32, copy.into) == RESULT) {
                 true => RESULT,
                 false => NOBODY,
             }
-        }
-        // A task of another port reads the message in its region.
-        Task::Recv { into, .. } if into.len > 0 && code.flag(index as u32).is_none() => {
-            let reader = only_reader(code, index as u32, into);
-            let stays = into.buffer != Buffer::Staging
-                && reader != NOBODY
-                && !replaces(code, code.tasks[reader as usize], into);
-            if stays { NOBODY } else { reader }
         }
         _ => NOBODY,
     };
@@ -61,22 +58,16 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 /// No task: the bytes are a part of the result that the program does not read.
 pub(crate) const RESULT: u32 = u32::MAX - 1;
 
-/// Whether `region`, which the task writes, is in the user's output, and no later task reads any of it.
-fn is_result(code: &PortProgram, task: u32, region: Region) -> bool {
-    if region.buffer != Buffer::Recv || code.flag(task).is_some() {
-        return false;
+/// The only local task that reads `into`, which `writer` writes last, so that its readers directly wait for it.
+/// Without readers: [`RESULT`] in the user's output, [`NOBODY`] elsewhere. [`NOBODY`] also for several readers, and for
+/// a reader on another port, which reads the message in its region.
+fn only_reader(code: &PortProgram, writer: u32, into: Region) -> u32 {
+    if code.flag(writer).is_some() {
+        return NOBODY;
     }
-    let mut is_read = false;
-    for &next in code.successors(task) {
-        for_each_read(code, code.tasks[next as usize], |read| is_read |= read.meets(region));
-    }
-    !is_read
-}
-
-/// The only reader of the region after the receive, which is its last writer, so that readers directly wait for it.
-fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
-    let mut reader = NOBODY;
-    for &next in code.successors(recv) {
+    let none = if into.buffer == Buffer::Recv { RESULT } else { NOBODY };
+    let mut reader = none;
+    for &next in code.successors(writer) {
         let task = code.tasks[next as usize];
         let mut reads = false;
         let mut crosses = false;
@@ -88,7 +79,7 @@ fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
         });
         crosses |= reads && matches!(task, Task::Send { .. });
         if reads {
-            if reader != NOBODY || crosses {
+            if reader != none || crosses {
                 return NOBODY;
             }
             reader = next;

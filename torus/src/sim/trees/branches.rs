@@ -21,12 +21,10 @@ pub(super) fn interfaces(branches: &[Branch]) -> Vec<f64> {
 /// The branches of each step, with the index of the first.
 pub(super) fn by_step(branches: &[Branch]) -> Vec<(usize, &[Branch])> {
     let mut first = 0;
-    let numbered = |of_step: &'_ [Branch]| {
-        let at = first;
+    let of_steps = branches.chunk_by(|a, b| a.step == b.step);
+    let numbered = of_steps.map(|of_step| {
         first += of_step.len();
-        at
-    };
-    let of_steps: Vec<&[Branch]> = branches.chunk_by(|a, b| a.step == b.step).collect();
-    let firsts: Vec<usize> = of_steps.iter().copied().map(numbered).collect();
-    firsts.into_iter().zip(of_steps).collect()
+        (first - of_step.len(), of_step)
+    });
+    numbered.collect()
 }
