@@ -54,7 +54,7 @@ pub(super) use verify::verify;
 #[command(after_help = "\
 Examples:
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
-  hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --iterations 5
+  hopbine run allreduce --torus 2x4 --bytes 8..64KiB:x4 --algorithm all --iterations 5
   hopbine run gather --torus 3x5 --counts zipf --known-to root --algorithm knomial --bytes 60KiB
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
   hopbine run allreduce --torus 2x2 --bytes 8..4KiB:x8 --algorithm all --iterations 5 --plot r.svg
