@@ -237,7 +237,7 @@ impl ShmEndpoint {
     ) {
         let past_caches = arrival == Arrival::PastCaches;
         // SAFETY: the caller's promise.
-        let copy = || unsafe { stores::copy(from, into, len, past_caches) };
+        let copy = || unsafe { stores::copy_shared(from, into, len, past_caches) };
         self.peers[peer].costs.copying(len, copy);
     }
 }

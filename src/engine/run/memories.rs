@@ -87,6 +87,11 @@ impl Memories {
         self.views.push(Viewed { instead_of, view, reader });
     }
 
+    /// Whether task `reader` reads a view.
+    pub(crate) fn has_view_for(&self, reader: u32) -> bool {
+        self.views.iter().any(|viewed| viewed.reader == reader)
+    }
+
     /// Drops the views of task `reader`, which has finished.
     pub(crate) fn read(&mut self, reader: u32) {
         self.views.retain(|viewed| viewed.reader != reader);

@@ -19,7 +19,8 @@ use super::port_flags::PortFlags;
 use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
 
-/// Bytes that local tasks of a run write before its port polls again.
+/// Bytes that local tasks of a run write before its port polls again. Tasks that read messages in the wire's memory
+/// exceed it: before a poll these messages would be copied, which takes as long.
 const WORK_BYTES: u64 = 64 * 1024;
 
 /// Longest message in bytes that is sent before receives are posted.
@@ -176,7 +177,9 @@ impl PortRun {
             let Some(written) = self.execute_local(run, sink) else { break };
             moved = true;
             bytes += written;
-            if bytes >= WORK_BYTES || self.is_finished() {
+            if self.is_finished() || bytes >= WORK_BYTES && !self.has_view_to_read() {
+                // Before the poll, which may copy long messages: a peer may wait for what is ready now.
+                self.post(endpoint, run, room, sink)?;
                 self.has_more = true;
                 break;
             }
@@ -337,6 +340,11 @@ impl PortRun {
     pub fn close(&self) {
         let Program { closing, past_caches, .. } = &*self.program;
         closing.iter().for_each(|&copy| self.memories.copy(copy, *past_caches));
+    }
+
+    /// Whether the next local task reads a message in the wire's memory.
+    fn has_view_to_read(&self) -> bool {
+        self.progress.locals.first().is_some_and(|task| self.memories.has_view_for(task))
     }
 
     /// Copies messages in views that have not been read yet to their regions, before the next poll.

@@ -15,6 +15,7 @@ use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::Waiter;
 use crate::endpoint::shm::{Entered, FlatBuffer};
 use crate::error::Error;
+use crate::memory::stores;
 use crate::sync::lock;
 
 /// In place of the first size: the blocks are too long for the flat buffer.
@@ -178,7 +179,7 @@ impl SharedFlatBuffer {
             // caller's promise, and neither overlaps the input nor is the flat buffer.
             unsafe {
                 let into = call.recv.add((start * size) as usize);
-                std::ptr::copy_nonoverlapping(source, into, len);
+                stores::copy_shared(source, into, len, false);
             }
         }
         Ok(true)

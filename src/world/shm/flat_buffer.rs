@@ -17,6 +17,7 @@ use crate::comm::state::small::{
 };
 use crate::endpoint::shm::{Contribution, Entered, FlatBuffer, FlatBufferLease, FlatBuffers};
 use crate::error::{Blame, Error, Fault};
+use crate::memory::stores;
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
 
@@ -240,8 +241,8 @@ impl SharedFlatBuffer {
             let Some(reducer) = reducer else {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(operand.as_ptr(), output.add(place), part.len())
-                };
+                    stores::copy_shared(operand.as_ptr(), output.add(place), part.len(), false);
+                }
                 continue;
             };
             // SAFETY: the caller's promise. In place this rank's operand is its contribution in the flat buffer, not

@@ -2,6 +2,7 @@
 //! thread drives all ranks and ports, in random order.
 
 mod by_hand;
+mod views;
 
 use std::sync::Arc;
 
