@@ -12,7 +12,10 @@ use crate::memory::stores::{self, LEAST_BYTES, can_stream};
 
 /// Number of size classes: 4 KiB, 8 KiB, ... 8 MiB and above.
 const CLASSES: usize = 12;
-/// Copies of a class that alternate between both kinds of stores before costs decide.
+/// Bytes of a class that are copied before any copy is timed: the first ones touch pages for the first time. The slots
+/// of a rank, and its bulk places, have less.
+const UNTIMED_BYTES: usize = 2 * 1024 * 1024;
+/// Copies of a class that are then timed before costs decide. Until then copies alternate between both kinds of stores.
 const FIRST: u32 = 16;
 /// Afterwards one in `EXPLORE_INTERVAL` copies uses the other kind of stores, and one in `TIMING_INTERVAL` is timed.
 const EXPLORE_INTERVAL: u32 = 128;
@@ -27,6 +30,8 @@ const READERS_BYTE: f32 = 0.033;
 struct SizeClass {
     cached: Cost,
     streamed: Cost,
+    /// Bytes copied before costs are measured.
+    untimed: usize,
     n_copies: u32,
 }
 
@@ -40,6 +45,11 @@ impl SizeClass {
     /// For the next copy: whether it uses non-temporal stores, and whether it is timed.
     fn next(&mut self, len: usize) -> (bool, bool) {
         let n = self.n_copies;
+        if self.untimed < UNTIMED_BYTES {
+            self.untimed += len;
+            self.n_copies = (n + 1) % 2;
+            return (n % 2 == 1, false);
+        }
         self.n_copies = if n < FIRST + EXPLORE_INTERVAL - 1 { n + 1 } else { FIRST };
         match n {
             ..FIRST => (n % 2 == 1, true),
@@ -91,9 +101,18 @@ mod tests {
 
     use super::*;
 
+    /// A class of which the bytes without times have been copied in messages of `len` bytes.
+    fn timed_class(len: usize) -> SizeClass {
+        let mut class = SizeClass::default();
+        let kinds = (0..UNTIMED_BYTES / len).map(|_| class.next(len));
+        let n_streamed = kinds.filter(|&kind| kind == (true, false)).count();
+        assert_eq!(n_streamed, UNTIMED_BYTES / len / 2);
+        class
+    }
+
     /// Number of non-temporal copies among `n_copies`, if 64 KiB cost the given times.
     fn streamed(len: usize, cached_us: u64, streamed_us: u64, n_copies: usize) -> usize {
-        let mut class = SizeClass::default();
+        let mut class = timed_class(len);
         let mut next = || {
             let (is_streamed, is_timed) = class.next(len);
             let (cost, us) = match is_streamed {
@@ -122,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_host_that_moves_its_cores_is_followed() {
-        let mut class = SizeClass::default();
+        let mut class = timed_class(65536);
         let mut play = |cached_us, n_copies| {
             for _ in 0..n_copies {
                 let (is_streamed, is_timed) = class.next(65536);
