@@ -57,7 +57,7 @@ pub struct Args {
     /// Time for the search, such as 90s or 10min. When it is over, the result is the best schedule so far
     #[arg(long, value_name = "TIME", default_value = "8s")]
     budget: Budget,
-    /// Prove the schedule also if it is for more than 8,192 ranks (alltoall: 512), which takes minutes
+    /// Prove the schedule also if it is for more than 2,048 ranks (alltoall: 512), which takes minutes
     #[arg(long)]
     prove: bool,
     /// Format of the output
@@ -83,7 +83,7 @@ enum Format {
 /// Maximum number of ranks for which the schedule is always proved. Lower for an alltoall, whose proof follows a block
 /// for each pair of ranks.
 fn most_proved(collective: Collective) -> u32 {
-    if collective.payload() == Payload::Pairs { 512 } else { 8192 }
+    if collective.payload() == Payload::Pairs { 512 } else { 2048 }
 }
 
 /// Runs the subcommand.
