@@ -173,13 +173,16 @@ impl PortRun {
                 moved |= self.poll_flags();
             }
             moved |= self.post(endpoint, run, room, sink)?;
+            // After the post, since a poll may copy long messages: a peer may wait for what is ready now.
+            if bytes >= WORK_BYTES && !self.has_view_to_read() {
+                self.has_more = true;
+                break;
+            }
             // Only local tasks make others ready at once.
             let Some(written) = self.execute_local(run, sink) else { break };
             moved = true;
             bytes += written;
-            if self.is_finished() || bytes >= WORK_BYTES && !self.has_view_to_read() {
-                // Before the poll, which may copy long messages: a peer may wait for what is ready now.
-                self.post(endpoint, run, room, sink)?;
+            if self.is_finished() {
                 self.has_more = true;
                 break;
             }
