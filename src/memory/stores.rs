@@ -45,7 +45,7 @@ unsafe fn stream(_: *const u8, _: *mut u8, _: usize) {
 }
 
 /// The shortest copy by vector loads: `memcpy` does not use `rep movsb` for shorter ones.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", test))]
 const LEAST_SHARED: usize = 2048;
 
 /// Copies bytes that another core wrote, and will write again; otherwise as [`copy`].
@@ -107,20 +107,28 @@ pub(crate) unsafe fn copy(from: *const u8, into: *mut u8, len: usize, past_cache
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_shared_is_copied_whole() {
+    /// Copies bytes of many lengths, from and to many places, by `copy`, and checks all bytes around them.
+    pub(crate) fn copies_all_lengths_and_places(mut copy: impl FnMut(*const u8, *mut u8, usize)) {
         let from: Vec<u8> = (0..3 * LEAST_BYTES).map(|i| (i % 251) as u8).collect();
-        for (skipped, at, len) in (0..400).map(|i| (i % 67, i * 7 % 131, 1900 + i * 19)) {
+        let lens = [LEAST_SHARED, LEAST_BYTES]
+            .into_iter()
+            .flat_map(|least| (0..400).map(move |i| (i % 67, i * 7 % 131, least - 3 + i * 19)));
+        for (skipped, at, len) in lens {
             let mut into = vec![255; len + 131 + 1];
-            // SAFETY: both have the room.
-            unsafe {
-                copy_shared(from[skipped..].as_ptr(), into[at..].as_mut_ptr(), len, false);
-            }
+            copy(from[skipped..][..len].as_ptr(), into[at..][..len].as_mut_ptr(), len);
             assert_eq!(into[at..][..len], from[skipped..][..len]);
             assert!(into[..at].iter().chain(&into[at + len..]).all(|&byte| byte == 255));
         }
+    }
+
+    #[test]
+    fn what_is_shared_is_copied_whole() {
+        // SAFETY: both have the room.
+        copies_all_lengths_and_places(|from, into, len| unsafe {
+            copy_shared(from, into, len, false);
+        });
     }
 }

@@ -57,7 +57,7 @@ pub struct Args {
     /// Time for the search, such as 90s or 10min. When it is over, the result is the best schedule so far
     #[arg(long, value_name = "TIME", default_value = "8s")]
     budget: Budget,
-    /// Prove the schedule also if it is for more than 2,048 ranks (alltoall: 512), which takes minutes
+    /// Prove the schedule also if it is for more than 2,048 ranks (alltoall: 512), which may take minutes
     #[arg(long)]
     prove: bool,
     /// Format of the output

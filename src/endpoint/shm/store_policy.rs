@@ -100,6 +100,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::memory::stores::tests::copies_all_lengths_and_places;
 
     /// A class of which the bytes without times have been copied in messages of `len` bytes.
     fn timed_class(len: usize) -> SizeClass {
@@ -160,15 +161,10 @@ mod tests {
 
     #[test]
     fn all_lengths_and_places_are_copied_whole() {
-        let from: Vec<u8> = (0..3 * LEAST_BYTES).map(|i| (i % 251) as u8).collect();
         let mut stores = StorePolicy::default();
-        for (skipped, at, len) in (0..400).map(|i| (i % 67, i * 7 % 131, LEAST_BYTES - 3 + i * 19))
-        {
-            let mut into = vec![255; len + 131 + 1];
-            // SAFETY: both have the room.
-            unsafe { stores.copy(from[skipped..].as_ptr(), into[at..].as_mut_ptr(), len, len) };
-            assert_eq!(into[at..][..len], from[skipped..][..len]);
-            assert!(into[..at].iter().chain(&into[at + len..]).all(|&byte| byte == 255));
-        }
+        // SAFETY: both have the room.
+        copies_all_lengths_and_places(|from, into, len| unsafe {
+            stores.copy(from, into, len, len);
+        });
     }
 }
