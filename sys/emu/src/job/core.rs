@@ -11,7 +11,7 @@ use crate::limits::ids::{Coords, VcqPlace, node_key};
 use crate::mrq::{Chunk, Chunks};
 use crate::shared::arena::{Arena, ArenaRef, Offset, Shared};
 use crate::shared::copy::AddressSpace;
-use crate::shared::registrations::StagTable;
+use crate::shared::registrations::{Holders, StagTable};
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{self, Calendar};
 use crate::timing::model::Model;
@@ -266,12 +266,14 @@ impl Job {
         }
     }
 
-    /// Returns whether a living process may hold a registration.
-    pub(crate) fn is_holding(&self) -> bool {
-        let mut processes = self.processes.iter().enumerate();
-        let is_holding =
-            |(rank, process): (usize, &u32)| self.rank_record(rank).is_holding(*process);
-        self.me.is_none() || processes.any(is_holding)
+    /// Returns which living processes may hold registrations.
+    pub(crate) fn find_holders(&self) -> Holders {
+        if self.me.is_none() {
+            return Holders::Running;
+        }
+        let processes = self.processes.iter().enumerate();
+        let states = processes.map(|(rank, process)| self.rank_record(rank).find_holders(*process));
+        states.max().unwrap_or(Holders::None)
     }
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {

@@ -8,9 +8,10 @@ use crate::mrq::{Chunk, Ring};
 use crate::shared::arena::{Heap, Offset, Shared};
 use crate::shared::copy;
 use crate::shared::lock::SpinLock;
-use crate::shared::registrations::StagTable;
+use crate::shared::registrations::{Holders, StagTable};
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{Calendar, LINKS_PER_NODE};
+use hopbine_meet::Stat;
 use std::sync::atomic::AtomicU32;
 
 /// The arena's header, at offset 0.
@@ -34,9 +35,16 @@ pub(crate) struct RankRecord {
 
 impl RankRecord {
     /// Returns whether this rank's process, of this id, lives and holds a registration.
-    pub(crate) fn is_holding(&self, process: u32) -> bool {
+    pub(crate) fn find_holders(&self, process: u32) -> Holders {
         // SeqCst: see `Entry::hold`.
-        self.holding.load(Ordering::SeqCst) > 0 && copy::exists(process)
+        if self.holding.load(Ordering::SeqCst) == 0 || !copy::exists(process) {
+            return Holders::None;
+        }
+        // A process whose state cannot be read counts as running.
+        match Stat::of(process) {
+            Ok(Some(Stat { state: b'T', .. })) => Holders::Stopped,
+            _ => Holders::Running,
+        }
     }
 }
 
@@ -154,16 +162,25 @@ mod tests {
     /// A process holds a registration only while it lives and its count is not 0.
     #[test]
     fn the_dead_hold_nothing() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let dead = child.id();
-        child.wait().unwrap();
-        let living = std::process::id();
-        for (pid, holding, is_holding) in [(living, 1, true), (living, 0, false), (dead, 1, false)]
-        {
+        let of = |pid, holding| {
             // SAFETY: a record is valid when zeroed.
             let record: RankRecord = unsafe { std::mem::zeroed() };
             record.holding.store(holding, Ordering::Relaxed);
-            assert_eq!(record.is_holding(pid), is_holding, "{pid} {holding}");
+            record.find_holders(pid)
+        };
+        let living = std::process::id();
+        assert_eq!((of(living, 0), of(living, 1)), (Holders::None, Holders::Running));
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let pid = child.id();
+        // SAFETY: sends a signal to the child, which is not reaped before.
+        assert_eq!(unsafe { libc::kill(pid as libc::pid_t, libc::SIGSTOP) }, 0);
+        while of(pid, 1) == Holders::Running {
+            std::thread::yield_now();
         }
+        assert_eq!(of(pid, 1), Holders::Stopped);
+        assert_eq!(of(pid, 0), Holders::None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(of(pid, 1), Holders::None);
     }
 }

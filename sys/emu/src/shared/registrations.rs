@@ -9,7 +9,8 @@
 //! until its STag is needed: the same range, but no part of it, gets the same STADD again.
 //!
 //! Hardware ends a registration between two packets, never within one. Here a thread that moves more than a line
-//! [holds](Entry::hold) the entry meanwhile, and a thread that ends the registration waits for it.
+//! [holds](Entry::hold) the entry meanwhile, and a thread that ends the registration waits for it, but not for ever
+//! for a process that is stopped: hardware would have finished the stopped process's operation.
 
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
@@ -25,6 +26,11 @@ use utofu_sys::*;
 /// Time that the end of a registration waits for operations on it before it checks whether their processes live: a
 /// process that is killed during an operation never releases its hold.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Time that the end of a registration waits for operations of processes that are all stopped (SIGSTOP). The kernel
+/// stops a process between two system calls, so the operation's copy is usually over; if it is not and the process
+/// continues later, it still writes.
+const STOPPED_WAIT: Duration = Duration::from_secs(1);
 
 /// Entries for user STags: 256 for each of eight VCQs.
 const USER: usize = VCQS * USER_STAGS as usize;
@@ -79,8 +85,19 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// Function that returns whether a living process [holds](Entry::hold) any entry.
-pub(crate) type IsHeld<'a> = &'a dyn Fn() -> bool;
+/// Processes that [hold](Entry::hold) entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Holders {
+    /// No living process.
+    None,
+    /// Only processes that are stopped.
+    Stopped,
+    /// At least one process that runs, or that a debugger has stopped.
+    Running,
+}
+
+/// Function that returns which living processes [hold](Entry::hold) any entry.
+pub(crate) type FindHolders<'a> = &'a dyn Fn() -> Holders;
 
 /// Memory that a valid STADD refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,17 +168,24 @@ impl Entry {
     }
 
     /// If the entry is no longer valid, waits for the operations that found it valid.
-    fn wait_for_holders(&self, is_held: IsHeld<'_>) {
+    fn wait_for_holders(&self, find_holders: FindHolders<'_>) {
         let mut check_at = None;
+        let mut stopped_at = None;
         while self.holders.load(Ordering::SeqCst) > 0 && self.refs.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
             let now = Instant::now();
             if now < *check_at.get_or_insert(now + LIVENESS_INTERVAL) {
                 continue;
             }
-            if !is_held() {
+            match find_holders() {
                 // The remaining holders have died.
-                return;
+                Holders::None => return,
+                Holders::Stopped => {
+                    if now > *stopped_at.get_or_insert(now) + STOPPED_WAIT {
+                        return;
+                    }
+                }
+                Holders::Running => stopped_at = None,
             }
             check_at = None;
         }
@@ -308,13 +332,13 @@ impl StagTable {
     }
 
     /// `utofu_dereg_mem`; accepts any offset of the STag.
-    pub(crate) fn deregister(&self, stadd: u64, is_held: IsHeld<'_>) -> Result<()> {
+    pub(crate) fn deregister(&self, stadd: u64, find_holders: FindHolders<'_>) -> Result<()> {
         let guard = self.lock.lock();
         match self.entry(stadd).map(|e| (e, e.refs.load(Ordering::Relaxed))) {
             Some((e, refs)) if refs > 0 => {
                 e.release(refs);
                 drop(guard);
-                e.wait_for_holders(is_held);
+                e.wait_for_holders(find_holders);
                 Ok(())
             }
             _ => fail(
@@ -337,7 +361,7 @@ impl StagTable {
     }
 
     /// Ends all registrations under the user STags of one VCQ.
-    pub(crate) fn deregister_user(&self, extra: u8, is_held: IsHeld<'_>) {
+    pub(crate) fn deregister_user(&self, extra: u8, find_holders: FindHolders<'_>) {
         let guard = self.lock.lock();
         let from = usize::from(extra - FIRST_EXTRA) * USER_STAGS as usize;
         let entries = &self.user[from..from + USER_STAGS as usize];
@@ -347,11 +371,11 @@ impl StagTable {
             }
         }
         drop(guard);
-        entries.iter().for_each(|e| e.wait_for_holders(is_held));
+        entries.iter().for_each(|e| e.wait_for_holders(find_holders));
     }
 
     /// Ends all registrations of `reg_mem`: the CQ has no VCQ any more.
-    pub(crate) fn deregister_dynamic(&self, is_held: IsHeld<'_>) {
+    pub(crate) fn deregister_dynamic(&self, find_holders: FindHolders<'_>) {
         let guard = self.lock.lock();
         let high = self.high.load(Ordering::Relaxed) as usize;
         for e in &self.dynamic[..high] {
@@ -362,7 +386,7 @@ impl StagTable {
         }
         self.high.store(0, Ordering::Relaxed);
         drop(guard);
-        self.dynamic[..high].iter().for_each(|e| e.wait_for_holders(is_held));
+        self.dynamic[..high].iter().for_each(|e| e.wait_for_holders(find_holders));
     }
 }
 

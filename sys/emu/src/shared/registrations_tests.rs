@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc_zeroed};
 
 const PAGE: u64 = 4096;
 /// Reports that no living process holds the entry.
-const NOBODY: IsHeld<'_> = &|| false;
+const NOBODY: FindHolders<'_> = &|| Holders::None;
 
 fn table() -> Box<StagTable> {
     let layout = Layout::new::<StagTable>();
@@ -67,11 +67,11 @@ fn the_end_of_a_registration_waits_for_operations() {
     let held = t.entry(stadd + 100).unwrap().hold(Some(&process));
     std::thread::scope(|threads| {
         let ends = threads.spawn(|| {
-            let is_held = || {
+            let find_holders = || {
                 n_asked.fetch_add(1, Ordering::Relaxed);
-                process.load(Ordering::SeqCst) > 0
+                if process.load(Ordering::SeqCst) > 0 { Holders::Running } else { Holders::None }
             };
-            t.deregister(stadd, &is_held).unwrap();
+            t.deregister(stadd, &find_holders).unwrap();
             is_over.load(Ordering::Relaxed)
         });
         while t.lookup(stadd).is_some() || n_asked.load(Ordering::Relaxed) < 3 {
@@ -104,6 +104,27 @@ fn the_dead_are_not_waited_for() {
     let again = t.register_user(range(0x30_000, 100), user);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
     assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(stadd));
+}
+
+/// A stopped process may be in a copy. The wait for it is bounded, and starts anew whenever a holder runs.
+#[test]
+fn the_stopped_are_not_waited_for_without_limit() {
+    let t = table();
+    let stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
+    std::mem::forget(t.entry(stadd).unwrap().hold(None));
+    let n_asked = std::cell::Cell::new(0);
+    let last_run = std::cell::Cell::new(Instant::now());
+    let find_holders = || {
+        n_asked.set(n_asked.get() + 1);
+        if n_asked.get() % 5 == 0 && n_asked.get() < 20 {
+            last_run.set(Instant::now());
+            return Holders::Running;
+        }
+        Holders::Stopped
+    };
+    t.deregister(stadd, &find_holders).unwrap();
+    assert!(n_asked.get() >= 16 && last_run.get().elapsed() > STOPPED_WAIT);
+    assert_eq!(t.lookup(stadd), None);
 }
 
 #[test]
