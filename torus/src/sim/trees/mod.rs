@@ -6,9 +6,10 @@
 //! when the port is done with it, when it has left.
 
 mod branches;
+mod play;
 mod port;
 mod subtrees;
 mod times;
 
+pub(super) use self::play::play;
 pub(super) use self::subtrees::TreesOfLanes;
-pub(super) use self::times::play;

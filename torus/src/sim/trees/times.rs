@@ -3,79 +3,17 @@
 
 use super::branches::{busiest, by_step, interfaces, n_sharing};
 use super::port::{Post, Received, Sent, drive};
-use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, TreesOfLanes};
+use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees};
 use crate::collectives::Action;
-use crate::names::LaneId;
-use crate::plan::{DependsOn, Flow};
-use crate::sim::engine::{Costs, OfCall, setup};
-use crate::sim::outcome::{Outcome, Span, SpanKind, TimeBreakdown, TimeCategory};
-use crate::sim::routed::{RoutedPlan, StepFacts};
+use crate::plan::DependsOn;
+use crate::sim::engine::Costs;
+use crate::sim::outcome::TimeCategory;
+use crate::sim::routed::StepFacts;
 use crate::sim::speeds::Speeds;
 use crate::sim::work::StepWork;
 
 /// What the slowest path through a tree spends time on, in order: (category, ns, step).
-type CriticalPath = Vec<(TimeCategory, f64, Option<u32>)>;
-
-/// Predicts a call whose lanes are all trees.
-pub fn play(
-    flow: &dyn Flow,
-    routed: &RoutedPlan,
-    trees: &TreesOfLanes,
-    of_call: OfCall<'_>,
-    with_spans: bool,
-) -> Outcome {
-    let machine = of_call.0;
-    let before = setup(flow, routed, of_call);
-    let lanes = LaneId::first(trees.lanes.len()).zip(&trees.lanes).map(|(lane, trees)| {
-        let wake = machine.wake_ns * f64::from(flow.lanes()[lane.index()].port.0);
-        let share = routed.whole()[lane.index()].expect("trees are of whole vectors");
-        let speeds = machine.speeds();
-        let tree = Tree::new(Costs::of(flow, routed, of_call, lane), speeds, share);
-        let start = before + wake;
-        let mut path =
-            vec![(TimeCategory::Setup, before, None), (TimeCategory::Threads, wake, None)];
-        path.extend(tree.slowest(trees, start));
-        let closing = routed.work()[lane.index()].closing.copies(of_call.1);
-        path.push((TimeCategory::Copy, tree.costs.copy_time(closing), None));
-        path
-    });
-    let mut lanes: Vec<CriticalPath> = lanes.collect();
-    let ns = |path: &CriticalPath| path.iter().map(|(_, ns, _)| ns).sum::<f64>();
-    // The busiest link needs the time for all that it carries, whenever the messages come.
-    let share = routed.whole().first().copied().flatten().unwrap_or(0.0);
-    let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
-    let busiest = f64::from(trees.busiest) * of_unit * of_call.1 / machine.speeds().link;
-    let last = lanes.iter_mut().max_by(|a, b| ns(a).total_cmp(&ns(b)));
-    if let Some(last) = last {
-        let (rest, step) = (before + busiest - ns(last), last.last().and_then(|last| last.2));
-        last.push((TimeCategory::Congestion, rest.max(0.0), step));
-    }
-    let last = lanes.iter().max_by(|a, b| ns(a).total_cmp(&ns(b)));
-    let mut breakdown = TimeBreakdown::default();
-    last.into_iter().flatten().for_each(|&(category, ns, _)| breakdown.add(category, ns));
-    let spans = if with_spans { spans(&lanes) } else { Vec::new() };
-    Outcome { ns: last.map_or(0.0, ns), breakdown, spans }
-}
-
-/// The spans of the ports on the slowest path of each lane, as if they were one port.
-fn spans(lanes: &[CriticalPath]) -> Vec<Span> {
-    let of_lane = |(lane, path): (u32, &CriticalPath)| {
-        let mut at = 0.0;
-        let span = |&(category, ns, step): &(TimeCategory, f64, Option<u32>)| {
-            let (start_ns, end_ns) = (at, at + ns);
-            at = end_ns;
-            let kind = match category {
-                TimeCategory::Latency | TimeCategory::Wire | TimeCategory::Congestion => {
-                    SpanKind::Waits
-                }
-                _ => SpanKind::Busy(category),
-            };
-            (ns > 0.0).then_some(Span { rank: 0, lane, step, kind, start_ns, end_ns })
-        };
-        path.iter().filter_map(span).collect::<Vec<_>>()
-    };
-    (0..).zip(lanes).flat_map(of_lane).collect()
-}
+pub(super) type CriticalPath = Vec<(TimeCategory, f64, Option<u32>)>;
 
 /// A rank on the slowest path from the root, and when its last piece arrived, ns.
 #[derive(Clone, Copy)]
@@ -86,9 +24,35 @@ struct Stop {
     arrival: f64,
 }
 
+/// When pieces pass through the trees of a lane, ns.
+pub(super) struct Run {
+    start: f64,
+    /// By subtree towards the root, when it posts each piece; the root posts nothing.
+    posted: Option<Pieces>,
+    /// When the root has combined all pieces from below.
+    combined: f64,
+    /// From the root: until when its first messages wait for their receivers, and the slowest path.
+    down: Option<(f64, Vec<Stop>)>,
+    /// When the last rank is done.
+    pub(super) end: f64,
+}
+
+/// Times of pieces, a row for each subtree, ns.
+struct Pieces {
+    n: usize,
+    ns: Vec<f64>,
+}
+
+impl Pieces {
+    /// The times of a subtree's pieces.
+    fn of(&self, subtree: u32) -> &[f64] {
+        &self.ns[subtree as usize * self.n..][..self.n]
+    }
+}
+
 /// The trees of a lane in a call.
-struct Tree<'a> {
-    costs: Costs<'a>,
+pub(super) struct Tree<'a> {
+    pub(super) costs: Costs<'a>,
     speeds: Speeds,
     share: f64,
     pieces: usize,
@@ -97,7 +61,7 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(costs: Costs<'a>, speeds: Speeds, share: f64) -> Self {
+    pub(super) fn new(costs: Costs<'a>, speeds: Speeds, share: f64) -> Self {
         let mut tree = Tree { costs, speeds, share, pieces: 1, bytes: 0.0 };
         let facts = tree.facts(Action::Copy, false);
         let segments = tree.costs.segments(&facts, &StepWork::default());
@@ -163,64 +127,64 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The slowest path through a lane's trees, from a time on.
-    fn slowest(&self, trees: &LaneTrees, start: f64) -> CriticalPath {
-        let mut path = CriticalPath::new();
-        let up = trees.up.as_ref().map(|all| (all, self.up(all, start)));
-        let received = match &up {
-            Some((all, ready)) => self.received(&all[all.len() - 1], ready),
+    /// Follows all pieces through a lane's trees, from a time on.
+    pub(super) fn run(&self, trees: &LaneTrees, start: f64) -> Run {
+        let posted = trees.up.as_ref().map(|all| self.up(all, start));
+        let received = match trees.up.as_ref().zip(posted.as_ref()) {
+            Some((all, posted)) => self.received(&all[all.len() - 1], posted),
             None => Vec::new(),
         };
+        let (_, combined) = drive(&received, &[], start, self.pieces);
         let Some(down) = &trees.down else {
-            let (_, end) = drive(&received, &[], start, self.pieces);
-            up.iter().for_each(|(all, ready)| self.trace_up(all, ready, [start, end], &mut path));
-            return path;
+            return Run { start, posted, combined, down: None, end: combined };
         };
         let first = down[down.len() - 1].branches[0];
         let ready = self.ready(Action::Copy, first.step == 0, first.is_intra_node, first.hops);
         let (stops, end) = self.down(down, received, [start, start + ready]);
-        let mut at = match &up {
-            Some((all, ready)) => {
-                let received = self.received(&all[all.len() - 1], ready);
-                let (_, had) = drive(&received, &[], start, self.pieces);
-                self.trace_up(all, ready, [start, had], &mut path);
-                had
-            }
-            None => {
-                path.push((TimeCategory::Latency, ready, Some(0)));
-                start + ready
-            }
-        };
+        Run { start, posted, combined, down: Some((ready, stops)), end }
+    }
+
+    /// Adds the slowest path of a run.
+    pub(super) fn trace(&self, trees: &LaneTrees, run: &Run, path: &mut CriticalPath) {
+        let up = trees.up.as_ref().zip(run.posted.as_ref());
+        if let Some((all, posted)) = up {
+            self.trace_up(all, posted, [run.start, run.combined], path);
+        }
+        let Some((ready, stops)) = &run.down else { return };
+        let mut at = run.combined;
+        if up.is_none() {
+            path.push((TimeCategory::Latency, *ready, Some(0)));
+            at = run.start + ready;
+        }
         for (number, stop) in stops.iter().enumerate() {
             let [poll, copy] = self.received_ns(Action::Copy, &stop.branch, 1);
             let sent = self.sent(Action::Copy, stop.branch.step, stop.branch.is_intra_node, 1);
             let before = if number > 0 { poll } else { 0.0 };
             let software = [before + sent.post_ns, copy + sent.copy_ns];
             let ns = stop.arrival - at;
-            self.add_breakdown(&stop.branch, stop.n_sharing, software, Action::Copy, ns, &mut path);
+            self.add_breakdown(&stop.branch, stop.n_sharing, software, Action::Copy, ns, path);
             at = stop.arrival;
         }
         let last = stops.last().map(|stop| stop.branch.step);
-        path.push((TimeCategory::Software, end - at, last));
-        path
+        path.push((TimeCategory::Software, run.end - at, last));
     }
 
-    /// Towards the root: when each subtree posts each piece, ns.
-    fn up(&self, all: &Subtrees, start: f64) -> Vec<Vec<f64>> {
-        let mut ready: Vec<Vec<f64>> = Vec::with_capacity(all.len());
+    /// Towards the root: when each subtree posts each piece.
+    fn up(&self, all: &Subtrees, start: f64) -> Pieces {
+        let mut posted = Pieces { n: self.pieces, ns: Vec::with_capacity(all.len() * self.pieces) };
         for subtree in all {
             let Some((is_first, hops, is_intra_node)) = subtree.above else { break };
             let from = start + self.ready(Action::Reduce, is_first, is_intra_node, hops);
             let sent = self.sent(Action::Reduce, u32::from(!is_first), is_intra_node, 1);
-            let received = self.received(subtree, &ready);
+            let received = self.received(subtree, &posted);
             let (posts, _) = drive(&received, &[sent], from, self.pieces);
-            ready.push(posts.iter().map(|post| post.at_ns).collect());
+            posted.ns.extend(posts.iter().map(|post| post.at_ns));
         }
-        ready
+        posted
     }
 
     /// When the pieces of each branch arrive, ns; branches of one port share its interface.
-    fn arrivals(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    fn arrivals(&self, subtree: &Subtree, posted: &Pieces) -> Vec<Vec<f64>> {
         let branches = &subtree.branches;
         let wire: Vec<f64> = branches.iter().map(|branch| self.wire(branch)).collect();
         let uncontended = self.bytes / self.speeds.interface;
@@ -230,7 +194,7 @@ impl<'a> Tree<'a> {
         for _ in 0..self.pieces * branches.len() {
             let begins = |of: usize| {
                 let next = arrivals[of].len();
-                let ready = ready[branches[of].below as usize].get(next)?;
+                let ready = posted.of(branches[of].below).get(next)?;
                 Some((of, ready.max(free[of])))
             };
             let next = (0..branches.len()).filter_map(begins).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -248,8 +212,8 @@ impl<'a> Tree<'a> {
     }
 
     /// The pieces that a rank receives from below, step by step.
-    fn received(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Received> {
-        let arrivals = self.arrivals(subtree, ready);
+    fn received(&self, subtree: &Subtree, posted: &Pieces) -> Vec<Received> {
+        let arrivals = self.arrivals(subtree, posted);
         let of_step = |(first, branches): (usize, &[Branch])| {
             let of_step = &arrivals[first..first + branches.len()];
             let last =
@@ -264,18 +228,18 @@ impl<'a> Tree<'a> {
     fn trace_up(
         &self,
         all: &Subtrees,
-        ready: &[Vec<f64>],
+        posted: &Pieces,
         [start, end]: [f64; 2],
         path: &mut CriticalPath,
     ) {
         let (mut at, mut until) = (&all[all.len() - 1], end);
         let mut hops = Vec::new();
         loop {
-            let arrivals = self.arrivals(at, ready);
+            let arrivals = self.arrivals(at, posted);
             let last = |of: &usize| arrivals[*of].last().copied().unwrap_or(start);
             let latest = (0..arrivals.len()).max_by(|a, b| last(a).total_cmp(&last(b)));
             let Some(branch) = latest.map(|latest| &at.branches[latest]) else { break };
-            let begins = ready[branch.below as usize].last().copied().unwrap_or(start);
+            let begins = posted.of(branch.below).last().copied().unwrap_or(start);
             hops.push((branch, n_sharing(&at.branches, branch), until - begins));
             (at, until) = (&all[branch.below as usize], begins);
         }
