@@ -139,3 +139,43 @@ fn trees_with_parts_that_differ_take_as_long_on_both_players() {
     }
     assert_eq!(n_cases, 24);
 }
+
+/// Compares both simulations for chains, with the last step of an exscan. Pieces of different lanes that share links
+/// meet less often than the fast simulation assumes.
+#[test]
+fn chains_take_as_long_on_both_players() {
+    for (name, text, most) in [("ideal-torus", "5x7", 1.01), ("tofu-d", "4x4x4", 2.1)] {
+        let shape: Shape = text.parse().unwrap();
+        let machine = Machine::built_in(name).unwrap();
+        let network = Network::new(machine.network, &shape, machine.fold).unwrap();
+        for collective in [Collective::Scan, Collective::Exscan] {
+            let algorithm = registry::find(collective, "chain").unwrap();
+            let tree = Tree::of(&algorithm, &network, &machine, &shape, None).unwrap();
+            for bytes in [64.0, 65_536.0, 4_194_304.0, 67_108_864.0] {
+                let ratio = tree.played(false, bytes).ns / tree.played(true, bytes).ns;
+                let most = if bytes > 64.0 { most } else { 1.01 };
+                let which = format!("{collective} on {name} {text}, {bytes}: {ratio:.3}");
+                assert!(ratio > 0.97 && ratio < most, "{which}");
+            }
+        }
+    }
+}
+
+/// Long vectors are extrapolated from a few segments, which in a long chain meet by chance: further bytes must take
+/// at least the time of the busiest link.
+#[test]
+fn further_segments_take_at_least_the_time_of_the_busiest_link() {
+    let shape: Shape = "6x6x6".parse().unwrap();
+    let machine = Machine::built_in("tofu-d").unwrap();
+    let network = Network::new(machine.network, &shape, machine.fold).unwrap();
+    let algorithm = registry::find(Collective::Scan, "chain").unwrap();
+    let tree = Tree::of(&algorithm, &network, &machine, &shape, None).unwrap();
+    let Tree { schedule, flow, exact, .. } = &tree;
+    let profile = Profile::Hopbine { segment_bytes: 16_384, call: CallForm::Repeated };
+    let ns = |bytes| profile.play(schedule, flow, exact, &machine, bytes, false).unwrap().ns;
+    let [short, long] = [4_194_304.0, 16_777_216.0];
+    // Each port sends its part of the vector to a neighbour, over the same link as the others.
+    let least = (long - short) / f64::from(schedule.ports) / machine.speeds().link;
+    let [short, long] = [short, long].map(ns);
+    assert!(long - short >= least, "{short} and {long}, {least}");
+}

@@ -90,14 +90,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Extrapolates to a longer call: adds `times` times the difference between this call and a shorter one.
-    pub(super) fn extended(self, shorter: &Outcome, times: f64) -> Outcome {
+    /// Extrapolates to a longer call: adds `times` times the difference between this call and a shorter one, which is
+    /// at least `least_ns`. Where calls of a few segments meet on links that longer calls keep busy, the difference
+    /// can be too short, even negative.
+    pub(super) fn extended(self, shorter: &Outcome, times: f64, least_ns: f64) -> Outcome {
         let Outcome { ns, breakdown, spans } = self;
         let more = |now: f64, before: f64| now + times * (now - before);
         let of = |category: TimeCategory| {
             more(breakdown.of(category), shorter.breakdown.of(category)).max(0.0)
         };
-        let ns = more(ns, shorter.ns);
+        let ns = ns + times * (ns - shorter.ns).max(least_ns);
         // The parts do not add up if another rank was last in the shorter call. They are scaled to the time.
         let all: f64 = TimeCategory::ALL.into_iter().map(of).sum();
         let mut extended = TimeBreakdown::default();

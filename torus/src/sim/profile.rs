@@ -79,11 +79,16 @@ impl Profile {
         with_spans: bool,
     ) -> Result<Outcome, NotModelled> {
         if let Some([shorter, short]) = self.short_of(routed, n).filter(|_| !with_spans) {
-            // Each further segment of a forwarded vector takes as long as the one before.
+            // Each further segment of a forwarded vector takes as long as the one before, and at least the time of
+            // the busiest link.
             let play = |n| self.play(schedule, flow, routed, machine, n, false);
-            let (shorter, short, times) =
-                (play(shorter)?, play(short)?, (n - short) / (short - shorter));
-            return Ok(short.extended(&shorter, times));
+            let (more, speeds) = (short - shorter, machine.speeds());
+            let (shorter, short, times) = (play(shorter)?, play(short)?, (n - short) / more);
+            let busiest = match &routed.trees {
+                Some(trees) => trees::busiest_ns(flow, routed, trees, &speeds),
+                None => routed.busiest_ns(&speeds),
+            };
+            return Ok(short.extended(&shorter, times, busiest * more));
         }
         if let (Profile::Hopbine { segment_bytes, call }, Some(trees)) = (self, &routed.trees) {
             let of_call = (machine, n, segment_bytes as f64, call);

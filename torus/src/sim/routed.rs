@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::speeds::Speeds;
 use super::trees::TreesOfLanes;
 use super::work::LaneWork;
 use crate::collectives::Action;
@@ -255,6 +256,28 @@ impl RoutedPlan {
         steps.flat_map(move |(lane, step, n)| {
             (0..n).map(move |number| self.message(lane, step, number))
         })
+    }
+
+    /// By resource, its speed, bytes a ns.
+    pub(super) fn capacity(&self, speeds: &Speeds) -> Vec<f64> {
+        let mut capacity = vec![speeds.link; self.n_resources];
+        capacity[self.first_in..].fill(speeds.interface);
+        capacity[self.first_memory..self.first_out].fill(speeds.copy_all);
+        self.slow.iter().for_each(|&(resource, speed)| capacity[resource as usize] *= speed);
+        capacity
+    }
+
+    /// Time of the busiest resource for each byte of a call, ns.
+    pub(super) fn busiest_ns(&self, speeds: &Speeds) -> f64 {
+        let capacity = self.capacity(speeds);
+        let mut busy = vec![0.0f64; self.n_resources];
+        for message in self.messages() {
+            for &(resource, load) in message.crossed {
+                let resource = resource as usize;
+                busy[resource] += message.share * f64::from(load) / capacity[resource];
+            }
+        }
+        busy.into_iter().fold(0.0, f64::max)
     }
 
     /// A message of a step, by its number in the step.

@@ -171,10 +171,7 @@ impl<'a> Player<'a> {
     ) -> Self {
         let n_lanes = routed.lanes.len();
         let agents = routed.n_agents as usize;
-        let mut capacity = vec![speeds.link; routed.n_resources];
-        capacity[routed.first_in..].fill(speeds.interface);
-        capacity[routed.first_memory..routed.first_out].fill(speeds.copy_all);
-        routed.slow.iter().for_each(|&(resource, speed)| capacity[resource as usize] *= speed);
+        let capacity = routed.capacity(speeds);
         let mut breakdown = TimeBreakdown::default();
         script.setup.iter().for_each(|&(category, ns)| breakdown.add(category, ns));
         let start = breakdown.total();

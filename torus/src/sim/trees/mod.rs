@@ -11,5 +11,5 @@ mod port;
 mod subtrees;
 mod times;
 
-pub(super) use self::play::play;
+pub(super) use self::play::{busiest_ns, play};
 pub(super) use self::subtrees::TreesOfLanes;

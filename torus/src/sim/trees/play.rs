@@ -7,6 +7,7 @@ use crate::plan::Flow;
 use crate::sim::engine::{Costs, OfCall, setup};
 use crate::sim::outcome::{Outcome, Span, SpanKind, TimeBreakdown, TimeCategory};
 use crate::sim::routed::RoutedPlan;
+use crate::sim::speeds::Speeds;
 
 /// A lane's part of a call; times in ns.
 struct LaneRun<'a> {
@@ -52,7 +53,8 @@ pub fn play(
     let runs = LaneId::first(trees.lanes.len()).zip(&trees.lanes).map(|(lane, trees)| {
         let wake = machine.wake_ns * f64::from(flow.lanes()[lane.index()].port.0);
         let share = routed.whole()[lane.index()].expect("trees are of whole vectors");
-        let tree = Tree::new(Costs::of(flow, routed, of_call, lane), machine.speeds(), share);
+        let costs = Costs::of(flow, routed, of_call, lane);
+        let tree = Tree::new(costs, machine.speeds(), share, trees.shift);
         let run = tree.run(trees, before + wake);
         let closing = tree.costs.copy_time(routed.work()[lane.index()].closing.copies(of_call.1));
         LaneRun { tree, trees, run, setup: before, wake, closing }
@@ -64,9 +66,7 @@ pub fn play(
     };
     let ns = |path: &CriticalPath| path.iter().map(|(_, ns, _)| ns).sum::<f64>();
     // The busiest link needs the time for all that it carries, whenever the messages come.
-    let share = routed.whole().first().copied().flatten().unwrap_or(0.0);
-    let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
-    let busiest = f64::from(trees.busiest) * of_unit * of_call.1 / machine.speeds().link;
+    let busiest = busiest_ns(flow, routed, trees, &machine.speeds()) * of_call.1;
     let last = lanes.iter_mut().max_by(|a, b| ns(a).total_cmp(&ns(b)));
     if let Some(last) = last {
         let (rest, step) = (before + busiest - ns(last), last.last().and_then(|last| last.2));
@@ -77,6 +77,18 @@ pub fn play(
     last.into_iter().flatten().for_each(|&(category, ns, _)| breakdown.add(category, ns));
     let spans = if with_spans { spans(&lanes) } else { Vec::new() };
     Outcome { ns: last.map_or(0.0, ns), breakdown, spans }
+}
+
+/// Time of the busiest link for each byte of a call, ns.
+pub fn busiest_ns(
+    flow: &dyn Flow,
+    routed: &RoutedPlan,
+    trees: &TreesOfLanes,
+    speeds: &Speeds,
+) -> f64 {
+    let share = routed.whole().first().copied().flatten().unwrap_or(0.0);
+    let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
+    f64::from(trees.busiest) * of_unit / speeds.link
 }
 
 /// The spans of the ports on the slowest path of each lane, as if they were one port.

@@ -18,6 +18,8 @@ pub struct Sent {
     pub copy_ns: f64,
     /// Time before the first piece, ns.
     pub first_ns: f64,
+    /// Time of other work after the posts of a piece, ns.
+    pub after_ns: f64,
 }
 
 /// The post of a piece's messages in a step.
@@ -45,11 +47,11 @@ pub fn drive(
         let all_here = n_received.last().copied().unwrap_or(pieces);
         let ready = |of: usize| if of == 0 { all_here } else { n_sent[of - 1] };
         if let Some(of) = (0..sent.len()).find(|&of| n_sent[of] < ready(of)) {
-            let Sent { n, post_ns, copy_ns, first_ns } = sent[of];
+            let Sent { n, post_ns, copy_ns, first_ns, after_ns } = sent[of];
             let first_ns = if n_sent[of] == 0 { first_ns } else { 0.0 };
             t += first_ns + n as f64 * copy_ns + post_ns;
             posts.push(Post { of, at_ns: t });
-            t += (n as f64 - 1.0) * post_ns;
+            t += (n as f64 - 1.0) * post_ns + after_ns;
             n_sent[of] += 1;
             continue;
         }
@@ -80,18 +82,18 @@ mod tests {
             Received { arrivals: vec![10.0, 11.0], ns: 5.0 },
             Received { arrivals: vec![30.0, 12.0], ns: 5.0 },
         ];
-        let sent = [Sent { n: 2, post_ns: 1.0, copy_ns: 0.0, first_ns: 100.0 }];
+        let sent = [Sent { n: 2, post_ns: 1.0, copy_ns: 0.0, first_ns: 100.0, after_ns: 7.0 }];
         let (posts, end) = drive(&received, &sent, 0.0, 2);
         // The second step's first piece comes at 30; then two posts; the other piece has waited.
         let at: Vec<f64> = posts.iter().map(|post| post.at_ns).collect();
-        assert_eq!(at, [30.0 + 5.0 + 101.0, 30.0 + 5.0 + 102.0 + 5.0 + 1.0]);
-        assert_eq!(end, at[1] + 1.0);
+        assert_eq!(at, [30.0 + 5.0 + 101.0, 30.0 + 5.0 + 102.0 + 7.0 + 5.0 + 1.0]);
+        assert_eq!(end, at[1] + 1.0 + 7.0);
     }
 
     /// A root has all pieces from the start: it sends one step's, then the next's.
     #[test]
     fn a_root_sends_step_after_step() {
-        let step = || Sent { n: 1, post_ns: 1.0, copy_ns: 0.0, first_ns: 0.0 };
+        let step = || Sent { n: 1, post_ns: 1.0, copy_ns: 0.0, first_ns: 0.0, after_ns: 0.0 };
         let (posts, end) = drive(&[], &[step(), step()], 0.0, 3);
         let order: Vec<_> = posts.iter().map(|post| post.of).collect();
         assert_eq!(order, [0, 0, 0, 1, 1, 1]);

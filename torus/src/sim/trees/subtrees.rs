@@ -1,6 +1,6 @@
 //! The trees of a plan's lanes, with equal subtrees stored once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::collectives::{Action, Collective};
 use crate::geometry::Vertex;
@@ -46,13 +46,16 @@ pub struct Subtree {
 /// Subtrees; those below a subtree have lower numbers. The last is the root's.
 pub type Subtrees = Vec<Subtree>;
 
-/// The trees of a lane: first towards the root, then from it.
+/// The trees of a lane: first towards the root, then from it; or towards the root, then a shift.
 #[derive(Debug)]
 pub struct LaneTrees {
     /// The tree towards the root, which combines.
     pub up: Option<Subtrees>,
     /// The tree from the root, which stores.
     pub down: Option<Subtrees>,
+    /// The root's message in the shift: a last step in which each rank of the tree sends what it has combined to
+    /// another rank, which stores it. The root has its pieces last, so its message is the last.
+    pub shift: Option<Branch>,
 }
 
 /// The trees of all lanes.
@@ -75,6 +78,28 @@ struct Edge {
 struct StepMessages {
     action: Action,
     messages: Vec<(Rank, Rank, PortId)>,
+}
+
+impl StepMessages {
+    /// Returns whether the step can be the shift of a tree of `n_ranks` ranks.
+    fn is_shift(&self, n_ranks: usize) -> bool {
+        let ends = |end: fn(&(Rank, Rank, PortId)) -> Rank| {
+            self.messages.iter().map(end).collect::<HashSet<_>>().len()
+        };
+        self.action == Action::Copy
+            && self.messages.len() == n_ranks
+            && ends(|message| message.0) == n_ranks
+            && ends(|message| message.1) == n_ranks
+    }
+}
+
+/// Returns whether a lane ends with a shift: as many messages as the ranks of its tree.
+fn ends_with_shift(steps: &[StepMessages]) -> bool {
+    let Some((last, before)) = steps.split_last() else { return false };
+    let n_edges = before.iter().map(|step| step.messages.len()).sum::<usize>();
+    n_edges > 0
+        && before.iter().all(|step| step.action == Action::Reduce)
+        && last.is_shift(n_edges + 1)
 }
 
 /// All messages by lane and step, on a network.
@@ -153,8 +178,10 @@ impl<'a> Loads<'a> {
             };
             let mut messages = [0, 1].map(|_| vec![0u32; of.n_ranks * of.n_ports]);
             all().for_each(|(_, _, (way, port))| messages[way][port] += 1);
+            // In the shift a port sends a second message for each piece.
+            let n_ways = if ends_with_shift(steps) { 2 } else { 1 };
             for (from, to, (way, port)) in all() {
-                let share = weight as f32 / messages[way][port] as f32;
+                let share = weight as f32 / (n_ways * messages[way][port]) as f32;
                 of.route(from, to, &mut |link| {
                     in_all[link.index()] += share;
                     n_all[link.index()] += weight;
@@ -207,6 +234,7 @@ struct TreeBuilder {
     received: Vec<u32>,
     sent: Vec<u32>,
     root: Option<Rank>,
+    shift: Option<Branch>,
 }
 
 impl TreesOfLanes {
@@ -237,6 +265,7 @@ impl TreesOfLanes {
             received: vec![0; n_ranks],
             sent: vec![0; n_ranks],
             root: None,
+            shift: None,
         };
         let mut lanes: Vec<TreeBuilder> = headers.iter().map(|_| new()).collect();
         let mut loads = Loads::new(&messages);
@@ -247,6 +276,17 @@ impl TreesOfLanes {
             }
             for (lane, (steps, builder)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
                 let Some(of_step) = steps.get(step) else { continue };
+                if step + 1 == steps.len() && ends_with_shift(steps) {
+                    let root = builder.edges[0].last().map(|edge| edge.near);
+                    let of_root = of_step.messages.iter().find(|of| Some(of.0) == root)?;
+                    let branch = loads.branch((lane, step as u32), *of_root);
+                    let is_inside = |&(from, to, _): &(Rank, Rank, PortId)| {
+                        network.node(place(from)) == network.node(place(to))
+                    };
+                    let is_intra_node = of_step.messages.iter().all(is_inside);
+                    builder.shift = Some(Branch { is_intra_node, ..branch });
+                    continue;
+                }
                 let first = [builder.edges[0].len(), builder.edges[1].len()];
                 let mut is_intra_node = true;
                 for &message in &of_step.messages {
@@ -305,7 +345,7 @@ impl TreeBuilder {
 
     fn trees(self) -> Option<LaneTrees> {
         let n_ranks = self.sent.len();
-        let [up, down] = self.edges;
+        let (shift, [up, down]) = (self.shift, self.edges);
         let top = up.last().map(|edge| edge.near);
         // Both trees must have the same root.
         if top.zip(self.root).is_some_and(|(top, root)| top != root) {
@@ -319,7 +359,7 @@ impl TreeBuilder {
             true => None,
             false => Some(subtrees(n_ranks, down.into_iter().rev(), false)?),
         };
-        Some(LaneTrees { up, down })
+        Some(LaneTrees { up, down, shift })
     }
 }
 

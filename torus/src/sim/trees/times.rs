@@ -4,6 +4,8 @@
 use super::branches::{busiest, by_step, interfaces, n_sharing};
 use super::port::{Post, Received, Sent, drive};
 use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees};
+use smallvec::SmallVec;
+
 use crate::collectives::Action;
 use crate::plan::DependsOn;
 use crate::sim::engine::Costs;
@@ -33,6 +35,8 @@ pub(super) struct Run {
     combined: f64,
     /// From the root: until when its first messages wait for their receivers, and the slowest path.
     down: Option<(f64, Vec<Stop>)>,
+    /// When the root's last piece arrives in the shift.
+    shifted: Option<f64>,
     /// When the last rank is done.
     pub(super) end: f64,
 }
@@ -58,11 +62,13 @@ pub(super) struct Tree<'a> {
     pieces: usize,
     /// Bytes of a piece.
     bytes: f64,
+    /// The root's message in the shift. All ranks of the tree have a message like this one.
+    shift: Option<Branch>,
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(costs: Costs<'a>, speeds: Speeds, share: f64) -> Self {
-        let mut tree = Tree { costs, speeds, share, pieces: 1, bytes: 0.0 };
+    pub(super) fn new(costs: Costs<'a>, speeds: Speeds, share: f64, shift: Option<Branch>) -> Self {
+        let mut tree = Tree { costs, speeds, share, pieces: 1, bytes: 0.0, shift };
         let facts = tree.facts(Action::Copy, false);
         let segments = tree.costs.segments(&facts, &StepWork::default());
         tree.pieces = segments as usize;
@@ -100,7 +106,7 @@ impl<'a> Tree<'a> {
         let facts = self.facts(action, is_intra_node);
         let (post_ns, _) = self.costs.post(step as usize, &facts);
         let first_ns = self.costs.first_contact_ns(&facts, n as u32);
-        Sent { n, post_ns, copy_ns: self.eager_ns(&facts), first_ns }
+        Sent { n, post_ns, copy_ns: self.eager_ns(&facts), first_ns, after_ns: 0.0 }
     }
 
     /// Times of a port for a piece that has arrived from `n` senders, ns: to poll, and to combine or copy.
@@ -136,12 +142,25 @@ impl<'a> Tree<'a> {
         };
         let (_, combined) = drive(&received, &[], start, self.pieces);
         let Some(down) = &trees.down else {
-            return Run { start, posted, combined, down: None, end: combined };
+            let shifted = self.shift.map(|branch| {
+                let sent = self.sent(Action::Copy, branch.step, branch.is_intra_node, 1);
+                let (posts, _) = drive(&received, &[sent], start, self.pieces);
+                let arrivals = self.arrivals_of_posts(&[(0, &[branch])], &[branch], &posts);
+                arrivals[0].last().copied().unwrap_or(start)
+            });
+            let end = shifted.map_or(combined, |arrival| arrival + self.shift_ns());
+            return Run { start, posted, combined, down: None, shifted, end };
         };
         let first = down[down.len() - 1].branches[0];
         let ready = self.ready(Action::Copy, first.step == 0, first.is_intra_node, first.hops);
         let (stops, end) = self.down(down, received, [start, start + ready]);
-        Run { start, posted, combined, down: Some((ready, stops)), end }
+        Run { start, posted, combined, down: Some((ready, stops)), shifted: None, end }
+    }
+
+    /// Time to poll for a piece of the shift and to copy it, ns.
+    fn shift_ns(&self) -> f64 {
+        let of_piece = |branch: Branch| self.received_ns(Action::Copy, &branch, 1);
+        self.shift.map_or(0.0, |branch| of_piece(branch).iter().sum())
     }
 
     /// Adds the slowest path of a run.
@@ -149,6 +168,13 @@ impl<'a> Tree<'a> {
         let up = trees.up.as_ref().zip(run.posted.as_ref());
         if let Some((all, posted)) = up {
             self.trace_up(all, posted, [run.start, run.combined], path);
+        }
+        if let Some((branch, arrival)) = self.shift.zip(run.shifted) {
+            let sent = self.sent(Action::Copy, branch.step, branch.is_intra_node, 1);
+            let software = [sent.post_ns, sent.copy_ns];
+            let ns = arrival - run.combined;
+            self.add_breakdown(&branch, 1, software, Action::Copy, ns, path);
+            path.push((TimeCategory::Software, run.end - arrival, Some(branch.step)));
         }
         let Some((ready, stops)) = &run.down else { return };
         let mut at = run.combined;
@@ -175,10 +201,17 @@ impl<'a> Tree<'a> {
         for subtree in all {
             let Some((is_first, hops, is_intra_node)) = subtree.above else { break };
             let from = start + self.ready(Action::Reduce, is_first, is_intra_node, hops);
-            let sent = self.sent(Action::Reduce, u32::from(!is_first), is_intra_node, 1);
+            let above = self.sent(Action::Reduce, u32::from(!is_first), is_intra_node, 1);
+            let shift = self.shift.map(|branch| Sent {
+                // A piece of the shift comes from another rank about when one leaves.
+                after_ns: self.shift_ns(),
+                ..self.sent(Action::Copy, branch.step, branch.is_intra_node, 1)
+            });
+            let sent: SmallVec<[Sent; 2]> = [Some(above), shift].into_iter().flatten().collect();
             let received = self.received(subtree, &posted);
-            let (posts, _) = drive(&received, &[sent], from, self.pieces);
-            posted.ns.extend(posts.iter().map(|post| post.at_ns));
+            let (posts, _) = drive(&received, &sent, from, self.pieces);
+            let above = posts.iter().filter(|post| post.of == 0);
+            posted.ns.extend(above.map(|post| post.at_ns));
         }
         posted
     }
@@ -205,7 +238,8 @@ impl<'a> Tree<'a> {
                 *interface = interface.max(begins) + uncontended;
                 left = left.max(*interface);
             }
-            free[of] = left;
+            // The sender's piece of the shift follows, on the same interface.
+            free[of] = if self.shift.is_some() { left + wire[of] } else { left };
             arrivals[of].push(left + self.speeds.latency(branches[of].hops));
         }
         arrivals
