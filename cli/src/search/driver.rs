@@ -52,7 +52,9 @@ pub fn search(
     let (mut named, mut slowest): (Option<(Schedule, Cost)>, _) = (None, Duration::ZERO);
     while !search.is_over() {
         let mut batch: Vec<Candidate> = Vec::new();
-        while batch.len() < rayon::current_num_threads() {
+        // The first schedule alone: its time may prune the next.
+        let most = if search.best().is_some() { rayon::current_num_threads() } else { 1 };
+        while batch.len() < most {
             match search.next(NODES_AT_A_TIME) {
                 Some(candidate) => batch.push(candidate),
                 None => break,

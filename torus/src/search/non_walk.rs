@@ -9,11 +9,7 @@ impl BoundModel<'_> {
     pub fn other(&self, schedule: &Schedule) -> f64 {
         let any = self.any(schedule.ports);
         match schedule.recipe {
-            Recipe::Prefix(PrefixSteps::Chain) => {
-                let hop = self.hop(0.0, true).min(self.hop(0.0, false));
-                let others = f64::from(self.request.shape.n_ranks() - 1);
-                any.max(self.machine.call_ns + others * hop)
-            }
+            Recipe::Prefix(PrefixSteps::Chain) => any.max(self.rank_after_rank(schedule)),
             Recipe::Trees(TreeWays::Lines) => any.max(self.trees(schedule)),
             Recipe::Trees(TreeWays::Cycles) => any.max(self.cycles(schedule)),
             _ => any,
@@ -51,6 +47,17 @@ impl BoundModel<'_> {
                 (0..parts as usize).flat_map(|tree| deep.iter().map(move |&from| (tree, from)));
             ways.map(|(tree, from)| of_way(tree, from)).fold(0.0, f64::max)
         })
+    }
+
+    /// The bound along a chain of all ranks, ns.
+    fn rank_after_rank(&self, schedule: &Schedule) -> f64 {
+        let shape = &self.request.shape;
+        let others = f64::from(shape.n_ranks() - 1);
+        let hop = |bytes| match shape.ranks_per_node() {
+            1 => self.hop(bytes, false),
+            _ => self.hop(bytes, true).min(self.hop(bytes, false)),
+        };
+        self.pipelined(schedule.n_parts(), |bytes| others * hop(bytes))
     }
 
     /// The bound around cycles, ns: the last node is behind all others, whichever node it is.
