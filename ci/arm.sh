@@ -32,34 +32,35 @@ if [ "${1:-}" = --install ]; then
   exit
 fi
 
-# What a seed does there is what it does here: this machine leaves its traces.
-mkdir -p target/aarch64
-export HOPBINE_TEST_TRACES=$PWD/target/aarch64/traces
-rm -f "$HOPBINE_TEST_TRACES"
-at_least 1 cargo test --quiet -p hopbine --test simulated -- --ignored traces_are_the_same
-
 # COMMAND...: whether this compiler can build for aarch64.
 has_library() {
   local sysroot
   sysroot=$("$@" --print sysroot 2>/dev/null) && [ -d "$sysroot/lib/rustlib/$target/lib" ]
 }
 if [ -z "${ARM_RUSTC:-}" ] && has_library rustc "+$oldest"; then
-  export RUSTC=rustc RUSTUP_TOOLCHAIN=$oldest
+  rustc=(env "RUSTUP_TOOLCHAIN=$oldest" rustc)
 else
-  export RUSTC=${ARM_RUSTC:-/usr/bin/rustc}
+  rustc=("${ARM_RUSTC:-/usr/bin/rustc}")
 fi
-export CARGO_TARGET_DIR=target/aarch64
-for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
+for command in "${rustc[-1]}" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "ci/arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ci/arm.sh --install" >&2
     exit 3
   fi
 done
-if ! has_library "$RUSTC"; then
-  echo "ci/arm.sh: NOTHING WAS CHECKED: $RUSTC has no standard library for $target" >&2
+if ! has_library "${rustc[@]}"; then
+  echo "ci/arm.sh: NOTHING WAS CHECKED: ${rustc[-1]} has no standard library for $target" >&2
   exit 3
 fi
 
+# What a seed does there is what it does here: this machine leaves its traces.
+mkdir -p target/aarch64
+export HOPBINE_TEST_TRACES=$PWD/target/aarch64/traces
+rm -f "$HOPBINE_TEST_TRACES"
+at_least 1 cargo test --quiet -p hopbine --test simulated -- --ignored traces_are_the_same
+
+export RUSTC=${rustc[-1]} CARGO_TARGET_DIR=target/aarch64
+[ "${#rustc[@]}" = 1 ] || export RUSTUP_TOOLCHAIN=$oldest
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout 300 qemu-aarch64-static -cpu a64fx"
