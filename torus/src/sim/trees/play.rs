@@ -1,6 +1,6 @@
 //! The prediction of a call whose lanes are trees: its time, breakdown and spans.
 
-use super::subtrees::{LaneTrees, TreesOfLanes};
+use super::subtrees::TreesOfLanes;
 use super::times::{CriticalPath, Run, Tree};
 use crate::names::LaneId;
 use crate::plan::Flow;
@@ -12,7 +12,6 @@ use crate::sim::speeds::Speeds;
 /// A lane's part of a call; times in ns.
 struct LaneRun<'a> {
     tree: Tree<'a>,
-    trees: &'a LaneTrees,
     run: Run,
     /// Time before the call's first message, and until the lane's thread has woken up.
     setup: f64,
@@ -34,7 +33,7 @@ impl LaneRun<'_> {
     fn path(&self) -> CriticalPath {
         let mut path =
             vec![(TimeCategory::Setup, self.setup, None), (TimeCategory::Threads, self.wake, None)];
-        self.tree.trace(self.trees, &self.run, &mut path);
+        self.tree.trace(&self.run, &mut path);
         path.push((TimeCategory::Copy, self.closing, None));
         path
     }
@@ -54,10 +53,10 @@ pub fn play(
         let wake = machine.wake_ns * f64::from(flow.lanes()[lane.index()].port.0);
         let share = routed.whole()[lane.index()].expect("trees are of whole vectors");
         let costs = Costs::of(flow, routed, of_call, lane);
-        let tree = Tree::new(costs, machine.speeds(), share, trees.shift);
-        let run = tree.run(trees, before + wake);
+        let tree = Tree::new(costs, machine.speeds(), share, trees);
+        let run = tree.run(before + wake);
         let closing = tree.costs.copy_time(routed.work()[lane.index()].closing.copies(of_call.1));
-        LaneRun { tree, trees, run, setup: before, wake, closing }
+        LaneRun { tree, run, setup: before, wake, closing }
     });
     // A path has a part for each rank on it: only the last lane's is traced, unless spans are requested.
     let mut lanes: Vec<CriticalPath> = match with_spans {

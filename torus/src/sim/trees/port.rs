@@ -9,6 +9,7 @@ pub struct Received {
 }
 
 /// The pieces that leave in a step.
+#[derive(Clone, Copy)]
 pub struct Sent {
     /// Messages for each piece.
     pub n: usize,

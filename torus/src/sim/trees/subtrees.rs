@@ -80,26 +80,19 @@ struct StepMessages {
     messages: Vec<(Rank, Rank, PortId)>,
 }
 
-impl StepMessages {
-    /// Returns whether the step can be the shift of a tree of `n_ranks` ranks.
-    fn is_shift(&self, n_ranks: usize) -> bool {
-        let ends = |end: fn(&(Rank, Rank, PortId)) -> Rank| {
-            self.messages.iter().map(end).collect::<HashSet<_>>().len()
-        };
-        self.action == Action::Copy
-            && self.messages.len() == n_ranks
-            && ends(|message| message.0) == n_ranks
-            && ends(|message| message.1) == n_ranks
-    }
-}
-
-/// Returns whether a lane ends with a shift: as many messages as the ranks of its tree.
+/// Returns whether a lane ends with a shift: as many copies, from and to different ranks, as its tree has ranks.
 fn ends_with_shift(steps: &[StepMessages]) -> bool {
     let Some((last, before)) = steps.split_last() else { return false };
-    let n_edges = before.iter().map(|step| step.messages.len()).sum::<usize>();
-    n_edges > 0
+    let n_ranks = 1 + before.iter().map(|step| step.messages.len()).sum::<usize>();
+    let ends = |end: fn(&(Rank, Rank, PortId)) -> Rank| {
+        last.messages.iter().map(end).collect::<HashSet<_>>().len()
+    };
+    n_ranks > 1
         && before.iter().all(|step| step.action == Action::Reduce)
-        && last.is_shift(n_edges + 1)
+        && last.action == Action::Copy
+        && last.messages.len() == n_ranks
+        && ends(|message| message.0) == n_ranks
+        && ends(|message| message.1) == n_ranks
 }
 
 /// All messages by lane and step, on a network.
@@ -107,6 +100,8 @@ struct Messages<'a> {
     lanes: Vec<Vec<StepMessages>>,
     /// By lane, the units of data in each message.
     weights: Vec<u32>,
+    /// By lane, whether its last step is a shift.
+    shifts: Vec<bool>,
     n_ranks: usize,
     n_ports: usize,
     network: &'a Network,
@@ -125,10 +120,12 @@ impl<'a> Messages<'a> {
         let lanes = LaneId::first(flow.lanes().len()).zip(flow.lanes()).map(|(lane, header)| {
             StepId::first(header.n_steps).map(|step| of_step(lane, step)).collect()
         });
+        let lanes: Vec<Vec<StepMessages>> = lanes.collect();
+        let shifts = lanes.iter().map(|steps| ends_with_shift(steps)).collect();
         let weights = flow.lanes().iter().map(|lane| lane.part.weight()).collect();
         let n_ports = flow.lanes().iter().map(|lane| lane.port.index() + 1).max().unwrap_or(1);
         let n_ranks = flow.n_ranks() as usize;
-        Messages { lanes: lanes.collect(), weights, n_ranks, n_ports, network, place }
+        Messages { lanes, weights, shifts, n_ranks, n_ports, network, place }
     }
 
     fn route(&self, from: Rank, to: Rank, visit: &mut dyn FnMut(LinkId)) {
@@ -159,7 +156,7 @@ impl<'a> Loads<'a> {
     fn new(of: &'a Messages<'a>) -> Self {
         let n_links = of.network.whole().n_links();
         let (mut in_all, mut n_all) = (vec![0.0; n_links], vec![0; n_links]);
-        for (steps, &weight) in of.lanes.iter().zip(&of.weights) {
+        for ((steps, &weight), &has_shift) in of.lanes.iter().zip(&of.weights).zip(&of.shifts) {
             // The port with several messages for each piece: the sender's from the root, the receiver's towards the
             // root.
             let busy = |action, [from, to]: [Rank; 2], port: PortId| {
@@ -179,7 +176,7 @@ impl<'a> Loads<'a> {
             let mut messages = [0, 1].map(|_| vec![0u32; of.n_ranks * of.n_ports]);
             all().for_each(|(_, _, (way, port))| messages[way][port] += 1);
             // In the shift a port sends a second message for each piece.
-            let n_ways = if ends_with_shift(steps) { 2 } else { 1 };
+            let n_ways = if has_shift { 2 } else { 1 };
             for (from, to, (way, port)) in all() {
                 let share = weight as f32 / (n_ways * messages[way][port]) as f32;
                 of.route(from, to, &mut |link| {
@@ -218,6 +215,17 @@ impl<'a> Loads<'a> {
         let [in_step, in_all] =
             [in_step as f32, in_all].map(|load| (load / own as f32 * SHARES).round() as u32);
         Branch { below: 0, step, port, hops, in_step, in_all, is_intra_node: false }
+    }
+
+    /// The root's message in a shift; `None` if it has none.
+    fn shift(&self, at: (usize, u32), step: &StepMessages, root: Rank) -> Option<Branch> {
+        let Messages { network, place, .. } = self.of;
+        let of_root = step.messages.iter().find(|message| message.0 == root)?;
+        let is_inside = |&(from, to, _): &(Rank, Rank, PortId)| {
+            network.node(place(from)) == network.node(place(to))
+        };
+        let is_intra_node = step.messages.iter().all(is_inside);
+        Some(Branch { is_intra_node, ..self.branch(at, *of_root) })
     }
 
     fn end_step(&mut self) {
@@ -276,15 +284,9 @@ impl TreesOfLanes {
             }
             for (lane, (steps, builder)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
                 let Some(of_step) = steps.get(step) else { continue };
-                if step + 1 == steps.len() && ends_with_shift(steps) {
-                    let root = builder.edges[0].last().map(|edge| edge.near);
-                    let of_root = of_step.messages.iter().find(|of| Some(of.0) == root)?;
-                    let branch = loads.branch((lane, step as u32), *of_root);
-                    let is_inside = |&(from, to, _): &(Rank, Rank, PortId)| {
-                        network.node(place(from)) == network.node(place(to))
-                    };
-                    let is_intra_node = of_step.messages.iter().all(is_inside);
-                    builder.shift = Some(Branch { is_intra_node, ..branch });
+                if messages.shifts[lane] && step + 1 == steps.len() {
+                    let root = builder.edges[0].last()?.near;
+                    builder.shift = Some(loads.shift((lane, step as u32), of_step, root)?);
                     continue;
                 }
                 let first = [builder.edges[0].len(), builder.edges[1].len()];

@@ -62,13 +62,13 @@ pub(super) struct Tree<'a> {
     pieces: usize,
     /// Bytes of a piece.
     bytes: f64,
-    /// The root's message in the shift. All ranks of the tree have a message like this one.
-    shift: Option<Branch>,
+    /// All ranks of the tree have a message like the root's in the shift.
+    trees: &'a LaneTrees,
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(costs: Costs<'a>, speeds: Speeds, share: f64, shift: Option<Branch>) -> Self {
-        let mut tree = Tree { costs, speeds, share, pieces: 1, bytes: 0.0, shift };
+    pub(super) fn new(costs: Costs<'a>, speeds: Speeds, share: f64, trees: &'a LaneTrees) -> Self {
+        let mut tree = Tree { costs, speeds, share, pieces: 1, bytes: 0.0, trees };
         let facts = tree.facts(Action::Copy, false);
         let segments = tree.costs.segments(&facts, &StepWork::default());
         tree.pieces = segments as usize;
@@ -133,17 +133,17 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Follows all pieces through a lane's trees, from a time on.
-    pub(super) fn run(&self, trees: &LaneTrees, start: f64) -> Run {
-        let posted = trees.up.as_ref().map(|all| self.up(all, start));
-        let received = match trees.up.as_ref().zip(posted.as_ref()) {
+    /// Follows all pieces through the lane's trees, from a time on.
+    pub(super) fn run(&self, start: f64) -> Run {
+        let LaneTrees { up, down, .. } = self.trees;
+        let posted = up.as_ref().map(|all| self.up(all, start));
+        let received = match up.as_ref().zip(posted.as_ref()) {
             Some((all, posted)) => self.received(&all[all.len() - 1], posted),
             None => Vec::new(),
         };
         let (_, combined) = drive(&received, &[], start, self.pieces);
-        let Some(down) = &trees.down else {
-            let shifted = self.shift.map(|branch| {
-                let sent = self.sent(Action::Copy, branch.step, branch.is_intra_node, 1);
+        let Some(down) = down else {
+            let shifted = self.shift().map(|(branch, sent)| {
                 let (posts, _) = drive(&received, &[sent], start, self.pieces);
                 let arrivals = self.arrivals_of_posts(&[(0, &[branch])], &[branch], &posts);
                 arrivals[0].last().copied().unwrap_or(start)
@@ -157,20 +157,25 @@ impl<'a> Tree<'a> {
         Run { start, posted, combined, down: Some((ready, stops)), shifted: None, end }
     }
 
+    /// A rank's message in the shift.
+    fn shift(&self) -> Option<(Branch, Sent)> {
+        let of = |branch: Branch| self.sent(Action::Copy, branch.step, branch.is_intra_node, 1);
+        self.trees.shift.map(|branch| (branch, of(branch)))
+    }
+
     /// Time to poll for a piece of the shift and to copy it, ns.
     fn shift_ns(&self) -> f64 {
         let of_piece = |branch: Branch| self.received_ns(Action::Copy, &branch, 1);
-        self.shift.map_or(0.0, |branch| of_piece(branch).iter().sum())
+        self.trees.shift.map_or(0.0, |branch| of_piece(branch).iter().sum())
     }
 
     /// Adds the slowest path of a run.
-    pub(super) fn trace(&self, trees: &LaneTrees, run: &Run, path: &mut CriticalPath) {
-        let up = trees.up.as_ref().zip(run.posted.as_ref());
+    pub(super) fn trace(&self, run: &Run, path: &mut CriticalPath) {
+        let up = self.trees.up.as_ref().zip(run.posted.as_ref());
         if let Some((all, posted)) = up {
             self.trace_up(all, posted, [run.start, run.combined], path);
         }
-        if let Some((branch, arrival)) = self.shift.zip(run.shifted) {
-            let sent = self.sent(Action::Copy, branch.step, branch.is_intra_node, 1);
+        if let Some(((branch, sent), arrival)) = self.shift().zip(run.shifted) {
             let software = [sent.post_ns, sent.copy_ns];
             let ns = arrival - run.combined;
             self.add_breakdown(&branch, 1, software, Action::Copy, ns, path);
@@ -198,15 +203,12 @@ impl<'a> Tree<'a> {
     /// Towards the root: when each subtree posts each piece.
     fn up(&self, all: &Subtrees, start: f64) -> Pieces {
         let mut posted = Pieces { n: self.pieces, ns: Vec::with_capacity(all.len() * self.pieces) };
+        // A piece of the shift comes from another rank about when one leaves.
+        let shift = self.shift().map(|(_, sent)| Sent { after_ns: self.shift_ns(), ..sent });
         for subtree in all {
             let Some((is_first, hops, is_intra_node)) = subtree.above else { break };
             let from = start + self.ready(Action::Reduce, is_first, is_intra_node, hops);
             let above = self.sent(Action::Reduce, u32::from(!is_first), is_intra_node, 1);
-            let shift = self.shift.map(|branch| Sent {
-                // A piece of the shift comes from another rank about when one leaves.
-                after_ns: self.shift_ns(),
-                ..self.sent(Action::Copy, branch.step, branch.is_intra_node, 1)
-            });
             let sent: SmallVec<[Sent; 2]> = [Some(above), shift].into_iter().flatten().collect();
             let received = self.received(subtree, &posted);
             let (posts, _) = drive(&received, &sent, from, self.pieces);
@@ -239,7 +241,7 @@ impl<'a> Tree<'a> {
                 left = left.max(*interface);
             }
             // The sender's piece of the shift follows, on the same interface.
-            free[of] = if self.shift.is_some() { left + wire[of] } else { left };
+            free[of] = if self.trees.shift.is_some() { left + wire[of] } else { left };
             arrivals[of].push(left + self.speeds.latency(branches[of].hops));
         }
         arrivals
