@@ -272,7 +272,7 @@ impl Job {
             return Holders::Running;
         }
         let processes = self.processes.iter().enumerate();
-        let states = processes.map(|(rank, process)| self.rank_record(rank).find_holders(*process));
+        let states = processes.map(|(rank, process)| self.rank_record(rank).as_holder(*process));
         states.max().unwrap_or(Holders::None)
     }
 

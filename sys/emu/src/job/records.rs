@@ -34,8 +34,8 @@ pub(crate) struct RankRecord {
 }
 
 impl RankRecord {
-    /// Returns whether this rank's process, of this id, lives and holds a registration.
-    pub(crate) fn find_holders(&self, process: u32) -> Holders {
+    /// Returns this rank's process, of this id, as a holder of registrations.
+    pub(crate) fn as_holder(&self, process: u32) -> Holders {
         // SeqCst: see `Entry::hold`.
         if self.holding.load(Ordering::SeqCst) == 0 || !copy::exists(process) {
             return Holders::None;
@@ -157,6 +157,8 @@ impl ArenaLayout {
 
 #[cfg(test)]
 mod tests {
+    use hopbine_testing::processes::Process;
+
     use super::*;
 
     /// A process holds a registration only while it lives and its count is not 0.
@@ -166,21 +168,20 @@ mod tests {
             // SAFETY: a record is valid when zeroed.
             let record: RankRecord = unsafe { std::mem::zeroed() };
             record.holding.store(holding, Ordering::Relaxed);
-            record.find_holders(pid)
+            record.as_holder(pid)
         };
         let living = std::process::id();
         assert_eq!((of(living, 0), of(living, 1)), (Holders::None, Holders::Running));
-        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let mut child = Process::start(std::process::Command::new("sleep").arg("100"));
         let pid = child.id();
-        // SAFETY: sends a signal to the child, which is not reaped before.
-        assert_eq!(unsafe { libc::kill(pid as libc::pid_t, libc::SIGSTOP) }, 0);
+        child.signal(libc::SIGSTOP);
         while of(pid, 1) == Holders::Running {
             std::thread::yield_now();
         }
         assert_eq!(of(pid, 1), Holders::Stopped);
         assert_eq!(of(pid, 0), Holders::None);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
+        drop(child);
         assert_eq!(of(pid, 1), Holders::None);
     }
 }
