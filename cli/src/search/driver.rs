@@ -53,7 +53,7 @@ pub fn search(
     while !search.is_over() {
         let mut batch: Vec<Candidate> = Vec::new();
         // The first schedule alone: its time may prune the next.
-        let most = if search.best().is_some() { rayon::current_num_threads() } else { 1 };
+        let most = if slowest.is_zero() { 1 } else { rayon::current_num_threads() };
         while batch.len() < most {
             match search.next(NODES_AT_A_TIME) {
                 Some(candidate) => batch.push(candidate),
