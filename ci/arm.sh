@@ -38,18 +38,18 @@ has_library() {
   sysroot=$("$@" --print sysroot 2>/dev/null) && [ -d "$sysroot/lib/rustlib/$target/lib" ]
 }
 if [ -z "${ARM_RUSTC:-}" ] && has_library rustc "+$oldest"; then
-  rustc=(env "RUSTUP_TOOLCHAIN=$oldest" rustc)
+  compiler=rustc toolchain=$oldest
 else
-  rustc=("${ARM_RUSTC:-/usr/bin/rustc}")
+  compiler=${ARM_RUSTC:-/usr/bin/rustc} toolchain=
 fi
-for command in "${rustc[-1]}" aarch64-linux-gnu-gcc qemu-aarch64-static; do
+for command in "$compiler" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "ci/arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ci/arm.sh --install" >&2
     exit 3
   fi
 done
-if ! has_library "${rustc[@]}"; then
-  echo "ci/arm.sh: NOTHING WAS CHECKED: ${rustc[-1]} has no standard library for $target" >&2
+if ! has_library "$compiler" ${toolchain:+"+$toolchain"}; then
+  echo "ci/arm.sh: NOTHING WAS CHECKED: $compiler has no standard library for $target" >&2
   exit 3
 fi
 
@@ -59,8 +59,8 @@ export HOPBINE_TEST_TRACES=$PWD/target/aarch64/traces
 rm -f "$HOPBINE_TEST_TRACES"
 at_least 1 cargo test --quiet -p hopbine --test simulated -- --ignored traces_are_the_same
 
-export RUSTC=${rustc[-1]} CARGO_TARGET_DIR=target/aarch64
-[ "${#rustc[@]}" = 1 ] || export RUSTUP_TOOLCHAIN=$oldest
+export RUSTC=$compiler CARGO_TARGET_DIR=target/aarch64
+[ -z "$toolchain" ] || export RUSTUP_TOOLCHAIN=$toolchain
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout 300 qemu-aarch64-static -cpu a64fx"
