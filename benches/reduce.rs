@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use hopbine::reduce::{Dtype, Op, Operand, Reducer};
+use hopbine::reduce::{Dtype, Op, Reducer};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -58,7 +58,7 @@ fn floor(dst: &mut [u128], src: &[u128]) {
 }
 
 fn sum(reducer: &Reducer, dst: &mut [u128], src: &[u128]) {
-    reducer.reduce_into(bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src), Operand::Left);
+    reducer.reduce_into(bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(src));
 }
 
 fn reducer(dtype: Dtype) -> Reducer {

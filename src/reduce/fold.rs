@@ -1,6 +1,6 @@
 //! The fold of many operands in one fixed order, a cache-sized chunk at a time.
 
-use super::{Operand, Reducer};
+use super::Reducer;
 
 /// Bytes of a chunk: the chunk, its copy of the result and the next operand fit together in any first-level cache in
 /// use. A multiple of every element's size.
@@ -31,11 +31,8 @@ pub(super) fn fold(reducer: &Reducer, dst: &mut [u8], srcs: &[&[u8]], own_at: us
 fn fold_beside(reducer: &Reducer, dst: &mut [u8], before: &[&[u8]], after: &[&[u8]]) {
     for (at, dst) in chunks(dst, CHUNK) {
         let here = at..at + dst.len();
-        for src in before {
-            reducer.reduce_into(dst, &src[here.clone()], Operand::Right);
-        }
-        for src in after {
-            reducer.reduce_into(dst, &src[here.clone()], Operand::Left);
+        for src in before.iter().chain(after) {
+            reducer.reduce_into(dst, &src[here.clone()]);
         }
     }
 }
@@ -54,11 +51,11 @@ fn fold_around<const N: usize>(
         let sum = &mut scratch.0[..dst.len()];
         reducer.reduce3(sum, &first[here.clone()], &second[here.clone()]);
         for src in more {
-            reducer.reduce_into(sum, &src[here.clone()], Operand::Left);
+            reducer.reduce_into(sum, &src[here.clone()]);
         }
-        reducer.reduce_into(dst, sum, Operand::Right);
+        reducer.reduce_into(dst, sum);
         for src in after {
-            reducer.reduce_into(dst, &src[here.clone()], Operand::Left);
+            reducer.reduce_into(dst, &src[here.clone()]);
         }
     }
 }

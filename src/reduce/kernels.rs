@@ -12,28 +12,21 @@ type ThreeAddress = unsafe fn(&mut [u8], &[u8], &[u8]);
 /// element's size.
 #[derive(Clone, Copy)]
 pub(super) struct Kernels {
-    left: TwoAddress,
-    right: TwoAddress,
+    two: TwoAddress,
     three: ThreeAddress,
 }
 
 impl Kernels {
     /// # Safety
     /// The processor must have the instructions that these functions were compiled for.
-    pub(super) unsafe fn new(left: TwoAddress, right: TwoAddress, three: ThreeAddress) -> Kernels {
-        Kernels { left, right, three }
+    pub(super) unsafe fn new(two: TwoAddress, three: ThreeAddress) -> Kernels {
+        Kernels { two, three }
     }
 
     /// `dst = dst op src`
-    pub(super) fn left(&self, dst: &mut [u8], src: &[u8]) {
+    pub(super) fn two(&self, dst: &mut [u8], src: &[u8]) {
         // SAFETY: the promise of `new`; the loops have no other requirement.
-        unsafe { (self.left)(dst, src) }
-    }
-
-    /// `dst = src op dst`
-    pub(super) fn right(&self, dst: &mut [u8], src: &[u8]) {
-        // SAFETY: the promise of `new`; the loops have no other requirement.
-        unsafe { (self.right)(dst, src) }
+        unsafe { (self.two)(dst, src) }
     }
 
     /// `dst = a op b`
@@ -59,9 +52,7 @@ pub(super) struct Baseline;
 impl Isa for Baseline {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: these are compiled for the target's baseline.
-        unsafe {
-            Kernels::new(loops::left::<T, O, B>, loops::right::<T, O, B>, loops::three::<T, O, B>)
-        }
+        unsafe { Kernels::new(loops::two::<T, O, B>, loops::three::<T, O, B>) }
     }
 
     fn f16_kernels<O: Operator<f16> + Operator<f32>>(self) -> Kernels {

@@ -24,7 +24,7 @@ pub(super) const fn block_lanes<T>() -> usize {
 
 /// `dst = dst op src`. `B` is `block_lanes::<T>()`.
 #[inline(always)]
-pub(super) fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+pub(super) fn two<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
     let mut dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);
     let mut src: &[Unaligned<T>] = bytemuck::cast_slice(src);
     if O::NONCANONICAL_NAN {
@@ -39,12 +39,6 @@ pub(super) fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], s
     for (d, s) in dst.iter_mut().zip(src) {
         d.0 = one::<T, O>(d.0, s.0);
     }
-}
-
-/// `dst = src op dst`. `B` is `block_lanes::<T>()`.
-#[inline(always)]
-pub(super) fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
-    left::<T, Swapped<O>, B>(dst, src);
 }
 
 /// `dst = a op b`. `B` is `block_lanes::<T>()`.
@@ -69,18 +63,6 @@ pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
     }
     for ((d, a), b) in dst.iter_mut().zip(a).zip(b) {
         d.0 = one::<T, O>(a.0, b.0);
-    }
-}
-
-/// The operator with its operands exchanged.
-pub(super) struct Swapped<O>(O);
-
-impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
-    const NONCANONICAL_NAN: bool = O::NONCANONICAL_NAN;
-
-    #[inline(always)]
-    fn apply(a: T, b: T) -> T {
-        O::apply(b, a)
     }
 }
 

@@ -45,15 +45,6 @@ pub use pair::Pair;
 
 use kernels::Kernels;
 
-/// The side of the operator on which the value of `dst` stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operand {
-    /// `dst = dst op src`
-    Left,
-    /// `dst = src op dst`
-    Right,
-}
-
 /// The loops for one element type and operator.
 ///
 /// All methods take slices of bytes at any address; all slices of one call have the same length, a multiple of
@@ -85,16 +76,13 @@ impl Reducer {
         self.op
     }
 
-    /// Combines `src` into `dst`; `own` is the side of the operator on which `dst` stands.
+    /// Combines `src` into `dst`: `dst = dst op src`, which has the same bits as `src op dst`.
     ///
     /// # Panics
     /// If the lengths differ or are not a multiple of the element's size.
-    pub fn reduce_into(&self, dst: &mut [u8], src: &[u8], own: Operand) {
+    pub fn reduce_into(&self, dst: &mut [u8], src: &[u8]) {
         self.check(dst.len(), &[src]);
-        match own {
-            Operand::Left => self.kernels.left(dst, src),
-            Operand::Right => self.kernels.right(dst, src),
-        }
+        self.kernels.two(dst, src);
     }
 
     /// Writes `a op b` to `dst`.

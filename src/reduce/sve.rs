@@ -26,7 +26,7 @@ impl Sve {
 impl Isa for Sve {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: `self` proves that the processor has the instructions.
-        unsafe { Kernels::new(left::<T, O, B>, right::<T, O, B>, three::<T, O, B>) }
+        unsafe { Kernels::new(two::<T, O, B>, three::<T, O, B>) }
     }
 
     fn f16_kernels<O: Operator<f16> + Operator<f32>>(self) -> Kernels {
@@ -35,9 +35,9 @@ impl Isa for Sve {
 }
 
 #[target_feature(enable = "sve")]
-fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+fn two<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
     if !O::NONCANONICAL_NAN {
-        return loops::left::<T, O, B>(dst, src);
+        return loops::two::<T, O, B>(dst, src);
     }
     let (dst, src): (&mut [Unaligned<T>], &[Unaligned<T>]) =
         (bytemuck::cast_slice_mut(dst), cast_slice(src));
@@ -52,11 +52,6 @@ fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) 
             loops::make_canonical(dst);
         }
     }
-}
-
-#[target_feature(enable = "sve")]
-fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
-    left::<T, loops::Swapped<O>, B>(dst, src);
 }
 
 #[target_feature(enable = "sve")]

@@ -24,23 +24,18 @@ impl Avx2 {
 impl Isa for Avx2 {
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels {
         // SAFETY: `self` proves that the processor has the instructions.
-        unsafe { Kernels::new(left::<T, O, B>, right::<T, O, B>, three::<T, O, B>) }
+        unsafe { Kernels::new(two::<T, O, B>, three::<T, O, B>) }
     }
 
     fn f16_kernels<O: Operator<f16> + Operator<f32>>(self) -> Kernels {
         // SAFETY: `self` proves that the processor has the instructions.
-        unsafe { Kernels::new(f16_two::<O, true>, f16_two::<O, false>, f16_three::<O>) }
+        unsafe { Kernels::new(f16_two::<O>, f16_three::<O>) }
     }
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
-    loops::left::<T, O, B>(dst, src);
-}
-
-#[target_feature(enable = "avx2,f16c")]
-fn right<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
-    loops::right::<T, O, B>(dst, src);
+fn two<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
+    loops::two::<T, O, B>(dst, src);
 }
 
 #[target_feature(enable = "avx2,f16c")]
@@ -54,18 +49,13 @@ type Eight = [u8; 16];
 const F16_LANES: usize = block_lanes::<f16>();
 
 #[target_feature(enable = "avx2,f16c")]
-fn f16_two<O, const IS_LEFT: bool>(dst: &mut [u8], src: &[u8])
-where
-    O: Operator<f16> + Operator<f32>,
-{
+fn f16_two<O: Operator<f16> + Operator<f32>>(dst: &mut [u8], src: &[u8]) {
     let (dst_eights, dst_rest) = dst.as_chunks_mut();
     let (src_eights, src_rest) = src.as_chunks();
     for (d, s) in dst_eights.iter_mut().zip(src_eights) {
-        *d = if IS_LEFT { f16_eight::<O>(d, s) } else { f16_eight::<O>(s, d) };
+        *d = f16_eight::<O>(d, s);
     }
-    let rest =
-        if IS_LEFT { loops::left::<f16, O, F16_LANES> } else { loops::right::<f16, O, F16_LANES> };
-    rest(dst_rest, src_rest);
+    loops::two::<f16, O, F16_LANES>(dst_rest, src_rest);
 }
 
 #[target_feature(enable = "avx2,f16c")]

@@ -2,7 +2,7 @@
 
 use crate::endpoint::{View, WireRegion};
 use crate::memory::stores;
-use crate::reduce::{Operand, Reducer};
+use crate::reduce::Reducer;
 
 use crate::engine::compile::program::{Buffer, Fold, Move, Region};
 
@@ -140,8 +140,7 @@ impl Memories {
             own_at = None;
         }
         match (own_at, &self.operands[..]) {
-            (Some(0), [other]) => reducer.reduce_into(target, other, Operand::Left),
-            (Some(_), [other]) => reducer.reduce_into(target, other, Operand::Right),
+            (Some(_), [other]) => reducer.reduce_into(target, other),
             (Some(own_at), others) => reducer.fold(target, others, own_at as usize),
             (None, [first, second, more @ ..]) => {
                 reducer.reduce3(target, first, second);

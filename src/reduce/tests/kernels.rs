@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::values::vector;
 use super::{all_reducers, reference};
-use crate::reduce::{Dtype, Op, Operand, Reducer};
+use crate::reduce::{Dtype, Op, Reducer};
 
 const COUNTS: [usize; 17] = [0, 1, 2, 3, 7, 8, 9, 15, 31, 33, 63, 64, 65, 127, 257, 1000, 2600];
 
@@ -40,11 +40,11 @@ fn check(label: &str, reducer: &Reducer, a: &[u8], b: &[u8], [at_dst, at_a, at_b
     let (src_a, src_b) = (At::new(a, at_a), At::new(b, at_b));
 
     let mut dst = At::new(a, at_dst);
-    reducer.reduce_into(dst.get_mut(), src_b.get(), Operand::Left);
+    reducer.reduce_into(dst.get_mut(), src_b.get());
     assert_eq!(dst.get(), expected, "{}", case("left"));
 
     let mut dst = At::new(b, at_dst);
-    reducer.reduce_into(dst.get_mut(), src_a.get(), Operand::Right);
+    reducer.reduce_into(dst.get_mut(), src_a.get());
     assert_eq!(dst.get(), expected, "{}", case("right"));
 
     let mut dst = At::new(&vec![0xa5; a.len()], at_dst);
@@ -85,7 +85,7 @@ fn bytes_beside_the_slice_stay_as_they_are() {
         let size = reducer.dtype().size_bytes();
         let mut storage = vec![0x5a; 67 * size];
         let src = vector(reducer.dtype(), 65, 3);
-        reducer.reduce_into(&mut storage[size..66 * size], &src, Operand::Left);
+        reducer.reduce_into(&mut storage[size..66 * size], &src);
         let edges = [&storage[..size], &storage[66 * size..]].concat();
         assert!(edges.iter().all(|&byte| byte == 0x5a), "{label}");
     }
@@ -94,7 +94,7 @@ fn bytes_beside_the_slice_stay_as_they_are() {
 #[test]
 #[should_panic(expected = "an operand of 12 bytes does not fit a result of 8 bytes")]
 fn an_operand_of_another_length_is_refused() {
-    super::reducer(Dtype::F32, Op::Sum).reduce_into(&mut [0; 8], &[0; 12], Operand::Left);
+    super::reducer(Dtype::F32, Op::Sum).reduce_into(&mut [0; 8], &[0; 12]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use num_complex::Complex;
 
 use super::reducer;
-use crate::reduce::{Datatype, Op, Operand, Pair};
+use crate::reduce::{Datatype, Op, Pair};
 
 /// `a op b` through the bytes, in both forms, with enough elements for full blocks and a remainder.
 fn apply<T: Datatype + std::fmt::Debug>(op: Op, a: T, b: T) -> T {
@@ -13,13 +13,11 @@ fn apply<T: Datatype + std::fmt::Debug>(op: Op, a: T, b: T) -> T {
     reducer.reduce_into(
         bytemuck::cast_slice_mut(&mut left),
         bytemuck::cast_slice(&b),
-        Operand::Left,
     );
     let mut right = b;
     reducer.reduce_into(
         bytemuck::cast_slice_mut(&mut right),
         bytemuck::cast_slice(&a),
-        Operand::Right,
     );
     let bytes = bytemuck::bytes_of(&left[0]);
     for result in left.iter().chain(&right) {

@@ -18,7 +18,7 @@ use crate::comm::state::small::{
 use crate::endpoint::shm::{Contribution, Entered, FlatBuffer, FlatBufferLease, FlatBuffers};
 use crate::error::{Blame, Error, Fault};
 use crate::memory::stores;
-use crate::reduce::{Operand, Reducer};
+use crate::reduce::Reducer;
 use crate::sync::lock;
 
 /// The most ranks of a flat buffer without groups. All ranks read all contributions, so plans are faster with more.
@@ -252,7 +252,7 @@ impl SharedFlatBuffer {
                 0 if is_alone => target.copy_from_slice(operand),
                 0 => first = operand,
                 1 => reducer.reduce3(target, first, operand),
-                _ => reducer.reduce_into(target, operand, Operand::Left),
+                _ => reducer.reduce_into(target, operand),
             }
         }
         Ok(())
