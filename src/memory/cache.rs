@@ -154,7 +154,12 @@ impl<H> Cache<H> {
             let Some(miss) = self.with(port, |state| state.begin(port, span, is_explicit)) else {
                 break;
             };
-            let handle = self.register(port, miss.pages, &mut register)?;
+            let handle = match self.register(port, miss.pages, &mut register) {
+                Ok(handle) => handle,
+                // The caller does not promise the rest of a larger region, which may be gone.
+                Err(_) if miss.pages != span => break,
+                Err(error) => return Err(error),
+            };
             let is_watched = !miss.needs_watch || self.watch(miss.pages);
             match self.with(port, |state| state.put(port, span, miss, is_watched, &handle)) {
                 Outcome::Retry => {}

@@ -16,9 +16,11 @@
 //! # Overlap
 //! A lookup is a hit if **one** live region covers the whole range. On a miss exactly the pages of the requested
 //! range are registered, never the union with a neighbour: a caller guarantees the memory that it names, for the time
-//! of its call, and nothing else. The rest of a union may have been freed, or another thread may unmap it now. A new
-//! region replaces the older ones that it contains, so growing buffers leave none behind, and no live region ever
-//! contains another: one binary search answers a lookup although regions may overlap.
+//! of its call, and nothing else. The rest of a union may have been freed, or another thread may unmap it now. If
+//! another port has registered a live region that covers the range, the port registers this region; if it cannot,
+//! the pages of the range, which are then not kept. A new region replaces the older ones that it contains, so growing
+//! buffers leave none behind, and no live region ever contains another: one binary search answers a lookup although
+//! regions may overlap.
 //!
 //! # Locks
 //! The ports of a rank share a [`Cache`]. Its lock is held neither while an interface registers or releases memory,

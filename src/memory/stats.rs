@@ -74,8 +74,8 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Regions ended because they lost their memory.
     pub invalidations: u64,
-    /// Number of times that all regions were ended because events were lost: too many arrived at once, or their
-    /// source ended.
+    /// Number of times that all regions were ended because an event does not say which memory it is about: too many
+    /// arrived at once, their source ended, or a program has called `shmdt`.
     pub overflows: u64,
     /// Regions registered now, at one port or several, without those for one call only.
     pub registered_regions: u64,

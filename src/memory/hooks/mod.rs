@@ -14,7 +14,16 @@
 //! # Restrictions on hooks
 //! Hooks run inside `malloc` and in signal handlers: they write atomics and make the system call, and nothing else.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod functions;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod patch;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) use functions::start;
+
+/// Other processors: no code is changed.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) fn start() -> Result<std::sync::Arc<dyn super::EventSource>, String> {
+    Err("not on this kind of processor".to_owned())
+}

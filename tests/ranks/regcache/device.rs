@@ -62,6 +62,8 @@ pub struct Device {
     pub on_register: Hook,
     /// Largest number of registrations at a time; `None` for no limit.
     room: Option<usize>,
+    /// Address from which on there is no memory any more; `None` for nowhere.
+    pub gone_from: Mutex<Option<usize>>,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +91,8 @@ impl Device {
 
     pub fn register(self: &Arc<Self>, addr: usize, len: usize) -> Result<Handle, Full> {
         let mut inner = self.inner.lock().unwrap();
-        if self.room.is_some_and(|room| inner.live.len() >= room) {
+        let is_gone = self.gone_from.lock().unwrap().is_some_and(|gone| addr + len > gone);
+        if is_gone || self.room.is_some_and(|room| inner.live.len() >= room) {
             return Err(Full);
         }
         let id = inner.next;

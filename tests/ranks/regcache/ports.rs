@@ -25,6 +25,19 @@ fn ports_share_a_region() {
     assert_eq!(stats.registered_bytes, pages(1) as u64);
 }
 
+/// The rest of another port's region may be gone, and the caller promises only its own range.
+#[test]
+fn what_is_left_of_another_ports_region_is_registered() {
+    let (_source, cache) = cache();
+    drop(cache.get(page(0), pages(8)).unwrap());
+    *cache.device.gone_from.lock().unwrap() = Some(page(4));
+    let left = cache.get_at(1, page(3), 9).unwrap();
+    assert_eq!((left.addr, left.len), (page(3), pages(1)));
+    assert_eq!(cache.stats().uncached, 1);
+    let gone = cache.get_at(1, page(3), pages(2)).unwrap_err();
+    assert_eq!(gone, CacheError::Register { addr: page(3), len: pages(2), source: Full });
+}
+
 /// A port's ended registrations are released only by that port's calls, which may hold the port's lock.
 #[test]
 fn each_port_releases_its_own() {
