@@ -24,6 +24,9 @@ impl Port {
             return Ok(false);
         }
         let state = &mut *guard;
+        if state.is_failing {
+            return Ok(false);
+        }
         state.is_closed = true;
         let State { endpoint, events, .. } = state;
         let mut arrived = endpoint.poll(events);

@@ -7,7 +7,7 @@ use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
 use super::run::group::PortGroup;
 
-/// A wait at the barrier gates or the flat buffer; see [`Engine::watch_gates`](super::Engine::at_gates).
+/// A wait at the barrier gates or the flat buffer; see [`Engine::watch_gates`](super::Engine::watch_gates).
 pub struct GatesWatch<'a> {
     group: &'a PortGroup,
     /// The one rank that is awaited; `None` for all ranks.

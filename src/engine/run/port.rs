@@ -89,6 +89,8 @@ pub(crate) struct State {
     pub(crate) ring: Option<Ring>,
     /// The port accepts no further runs.
     pub(crate) is_closed: bool,
+    /// An error has ended a drive halfway, and its cause is not known yet: nothing is polled or posted any more.
+    pub(crate) is_failing: bool,
 }
 
 pub(crate) struct Active {
@@ -152,6 +154,7 @@ impl Port {
             events: Vec::with_capacity(USUAL_EVENTS),
             ring,
             is_closed: false,
+            is_failing: false,
         };
         Arc::new(Port {
             rank,
@@ -202,7 +205,7 @@ impl Port {
         let has_others = self.hints.add_run(self.has_worker);
         if mode != LaunchMode::Deferred {
             // A run that has posted nothing has no events to poll for.
-            let polls = has_others && !self.failure.is_set();
+            let polls = has_others && !state.is_failing && !self.failure.is_set();
             let polled = if polls { state.poll::<RECORDED>() } else { Ok(()) };
             self.advance_runs::<RECORDED>(state, polled, mode == LaunchMode::Full);
         }
@@ -239,7 +242,8 @@ impl Port {
 
     pub(super) fn drive_in<const RECORDED: bool>(&self, mut guard: MutexGuard<'_, State>) -> bool {
         let has_failed = self.failure.is_set();
-        let polled = if has_failed { Ok(()) } else { guard.poll::<RECORDED>() };
+        let polled =
+            if has_failed || guard.is_failing { Ok(()) } else { guard.poll::<RECORDED>() };
         let State { events, due, .. } = &*guard;
         if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
             return false;
@@ -262,6 +266,9 @@ impl Port {
                 moved |= self.fail_all(&mut state, &mut ended);
                 break;
             }
+            if state.is_failing {
+                break;
+            }
             let stepped = match polled {
                 Ok(()) => self.step::<RECORDED>(&mut state, &mut ended),
                 Err(source) => Err(self.wire_error(None, source)),
@@ -270,6 +277,7 @@ impl Port {
                 Ok(more) => moved |= more,
                 Err(error) => {
                     (moved, failure) = (true, Some(error));
+                    state.is_failing = true;
                     break;
                 }
             }

@@ -61,3 +61,62 @@ impl Port {
         Error::Wire { rank: self.rank, port: self.id.index(), step, source }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hopbine_torus::PortId;
+
+    use super::*;
+    use crate::endpoint::{Endpoint, Event, Posted, RecvPost, SendPost};
+    use crate::engine::Failure;
+
+    /// A wire that counts its polls, each of which finds that rank 1 cannot be reached.
+    struct Wire(Arc<AtomicUsize>);
+
+    impl Endpoint for Wire {
+        unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
+            unreachable!()
+        }
+
+        unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
+            unreachable!()
+        }
+
+        fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Err(WireError::new("the test", "is not there").at(1))
+        }
+
+        fn is_flushed(&self) -> bool {
+            true
+        }
+
+        fn abandon(&mut self) {}
+    }
+
+    /// A thread whose poll has failed waits for news of the cause. Meanwhile other threads drive the port.
+    #[test]
+    fn after_an_error_no_thread_polls_any_more() {
+        let n_polls = Arc::new(AtomicUsize::new(0));
+        let wire = Box::new(Wire(n_polls.clone()));
+        let port = Port::new(0, PortId(0), wire, Arc::new(Failure::default()), false, None);
+        std::thread::scope(|scope| {
+            scope.spawn(|| port.drive());
+            while n_polls.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            let mut n_drives = 0u32;
+            while !port.failure.is_set() {
+                port.try_drive();
+                n_drives += 1;
+            }
+            assert!(n_drives > 0, "the cause is known at once");
+        });
+        assert_eq!(n_polls.load(Ordering::SeqCst), 1);
+        let reason = port.failure.reason();
+        assert!(matches!(&reason, Some(Error::Wire { source, .. }) if source.peer == Some(1)));
+    }
+}
