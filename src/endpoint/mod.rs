@@ -272,6 +272,11 @@ pub trait Endpoint: Send {
         UnexpectedBytes::default()
     }
 
+    /// A number that changes when a part of a long message has moved, on a wire that moves messages in parts.
+    fn n_parts(&self) -> u64 {
+        0
+    }
+
     /// The registry, if messages need registered memory.
     fn registry(&mut self) -> Option<&mut dyn Registry> {
         None

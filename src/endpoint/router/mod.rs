@@ -98,6 +98,10 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
         self.near.unexpected().and(self.far.unexpected())
     }
 
+    fn n_parts(&self) -> u64 {
+        self.near.n_parts().wrapping_add(self.far.n_parts())
+    }
+
     /// At most one of the wires has one: keys are its.
     fn registry(&mut self) -> Option<&mut dyn Registry> {
         debug_assert!(self.near.registry().is_none() || self.far.registry().is_none());

@@ -255,6 +255,7 @@ impl ShmEndpoint {
             unexpected,
             n_held: 0,
             n_polls: 0,
+            n_parts: 0,
             is_abandoned: false,
             answer: None,
             reported: None,

@@ -146,10 +146,13 @@ impl Watchdog {
         if let Some(blame) = group.ports.first().and_then(|port| port.received_news()) {
             return Err(Error::Lost { rank, blame });
         }
-        if idle > self.last_warning.map_or(timeout, |last| 2 * last) {
-            self.last_warning = Some(idle);
+        let waited = self.last_warning.map_or(timeout, |last| 2 * last);
+        if idle > waited {
+            self.last_warning = Some(waited);
             let (port, step, awaited) = wanted.awaited(group);
+            let n_parts = group.n_parts();
             let cause = wanted.cause(group, patience, Effort::Thorough);
+            let moves = n_parts != group.n_parts();
             let is_witness = wanted.is_witness(group, patience, cause);
             if let Some(reason) = group.failure.reason() {
                 // Another rank has found a failure first, and this rank's search is incomplete.
@@ -157,7 +160,6 @@ impl Watchdog {
             }
             // Relaxed: a statistic.
             group.n_long_waits.fetch_add(1, Ordering::Relaxed);
-            let waited = timeout;
             let error = Error::Timeout {
                 rank,
                 port: port.index(),
@@ -169,7 +171,7 @@ impl Watchdog {
             };
             match (group.config.on_timeout, cause) {
                 (OnTimeout::Fail, _) => return Err(error),
-                (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
+                (OnTimeout::Warn, Some(blame)) if is_certain(group, blame, moves) => {
                     return Err(Error::Lost { rank, blame });
                 }
                 (OnTimeout::Warn, _) if is_witness => {
@@ -196,15 +198,15 @@ impl Watchdog {
     }
 }
 
-/// Whether waiting longer is certainly in vain.
-fn is_certain(group: &PortGroup, blame: Blame) -> bool {
+/// Whether waiting longer is certainly in vain. `moves`: parts of long messages have moved meanwhile.
+fn is_certain(group: &PortGroup, blame: Blame, moves: bool) -> bool {
     match blame.fault {
         Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
         // The rank may still arrive.
         Fault::Absent => false,
         // A rank publishes one of its waits. If its threads wait for different things, an apparent circle need not be
-        // one.
-        Fault::Elsewhere | Fault::Circle => !group.has_several_comms(),
+        // one. Nor is it one while its messages move.
+        Fault::Elsewhere | Fault::Circle => !group.has_several_comms() && !moves,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ports of a rank, with the state that they share.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::time::Duration;
 
 use crate::Rank;
@@ -118,6 +118,12 @@ impl PortGroup {
         self.ports.iter().fold(of_hooks, |sum, port| sum.wrapping_add(port.n_moves()))
     }
 
+    /// A number that changes when a part of a long message has moved.
+    pub(crate) fn n_parts(&self) -> u64 {
+        let of_ports = self.ports.iter().map(|port| port.lock_state().endpoint.n_parts());
+        of_ports.fold(0, u64::wrapping_add)
+    }
+
     /// True if something has moved since the last call, which stored the number of moves in `moves`.
     pub(crate) fn has_moved(&self, moves: &mut u64) -> bool {
         let sum = self.n_moves();
@@ -145,7 +151,11 @@ impl PortGroup {
     #[cold]
     fn call_all_hooks(&self) -> ProgressState {
         // Another thread advances the calls, or a caller of this function on the same thread does.
-        let Ok(mut calls) = self.hooks.try_lock() else { return ProgressState::Waits };
+        let mut calls = match self.hooks.try_lock() {
+            Ok(calls) => calls,
+            Err(TryLockError::Poisoned(calls)) => calls.into_inner(),
+            Err(TryLockError::WouldBlock) => return ProgressState::Waits,
+        };
         let mut all = ProgressState::Idle;
         calls.retain(|call| {
             let advanced = call.upgrade().map_or(ProgressState::Idle, |call| call.advance());
