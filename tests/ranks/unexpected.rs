@@ -20,6 +20,8 @@ use utofu_emu::Model;
 /// Ports of some ranks and their events so far.
 struct Ports<E> {
     ports: Vec<E>,
+    /// By rank, whether it polls.
+    polls: Vec<bool>,
     events: Vec<Event>,
     /// Tasks of completed sends and of completed receives, by rank.
     sent: Vec<Vec<u32>>,
@@ -30,11 +32,12 @@ impl<E: Endpoint> Ports<E> {
     fn new(mut ports: Vec<E>, limit: usize) -> Self {
         ports.iter_mut().for_each(|port| port.limit_unexpected(limit));
         let none = vec![Vec::new(); ports.len()];
-        Ports { events: Vec::new(), sent: none.clone(), received: none, ports }
+        let polls = vec![true; ports.len()];
+        Ports { polls, events: Vec::new(), sent: none.clone(), received: none, ports }
     }
 
     fn poll(&mut self) {
-        for (rank, port) in self.ports.iter_mut().enumerate() {
+        for (rank, port) in self.ports.iter_mut().enumerate().filter(|(rank, _)| self.polls[*rank]) {
             port.poll(&mut self.events).unwrap();
             for event in self.events.drain(..) {
                 match event {
@@ -63,8 +66,7 @@ impl<E: Endpoint> Ports<E> {
         posted != Posted::Later
     }
 
-    /// Posts a receive and polls until its message has arrived.
-    fn recv(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &mut [u8]) {
+    fn post_recv(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &mut [u8]) {
         let region = WireRegion { ptr: data.as_mut_ptr(), len: data.len(), key: 0 };
         // SAFETY: as above.
         let posted = unsafe {
@@ -77,6 +79,11 @@ impl<E: Endpoint> Ports<E> {
         if posted == Posted::Done {
             self.received[to].push(task);
         }
+    }
+
+    /// Posts a receive and polls until its message has arrived.
+    fn recv(&mut self, (from, to): (usize, usize), task: u32, tag: Tag, data: &mut [u8]) {
+        self.post_recv((from, to), task, tag, data);
         for _ in 0..200_000 {
             if self.received[to].last() == Some(&task) {
                 return;
@@ -135,6 +142,37 @@ fn a_rank_may_be_far_ahead_over_utofu() {
 fn a_rank_may_be_far_ahead_in_memory() {
     for may_read in [true, false] {
         port_far_ahead(shm::group(2, may_read), 8);
+    }
+}
+
+/// A rank requests a long message in pieces, and then no longer polls. The sender's other messages arrive, also those
+/// to a rank that has early bytes without a receive, and its other operations end.
+#[test]
+fn a_long_message_to_a_rank_that_does_not_poll_delays_no_other_in_memory() {
+    const LONG: usize = 4 << 20;
+    let mut ports = Ports::new(shm::group(3, false), 1 << 20);
+    let tag = |operation| Tag { context: 1, operation, message: 0, call: 0 };
+    let data: Vec<u8> = (0..LONG).map(|at| (at / 251) as u8).collect();
+    let mut into = vec![vec![0; LONG]; 4];
+    // From now on messages to rank 1 have early bytes; those of the next one occupy slots.
+    ports.send((0, 1), 0, tag(0), &data);
+    ports.recv((0, 1), 0, tag(0), &mut into[0]);
+    ports.send((0, 1), 1, tag(1), &data[..1 << 20]);
+    ports.send((0, 2), 2, tag(2), &data);
+    ports.poll();
+    ports.post_recv((0, 2), 2, tag(2), &mut into[2]);
+    ports.polls[2] = false;
+    (0..100).for_each(|_| ports.poll());
+    assert!(!ports.sent[0].contains(&2), "it fits into the slots");
+    assert!(ports.ports[0].is_flushed(), "others would wait");
+    ports.send((0, 1), 3, tag(3), &data);
+    ports.recv((0, 1), 3, tag(3), &mut into[3]);
+    ports.polls[2] = true;
+    ports.recv((0, 1), 1, tag(1), &mut into[1][..1 << 20]);
+    (0..1000).for_each(|_| ports.poll());
+    assert_eq!(ports.received[2], [2]);
+    for (into, len) in into.iter().zip([LONG, 1 << 20, LONG, LONG]) {
+        assert!(into[..len] == data[..len]);
     }
 }
 

@@ -12,8 +12,8 @@ use crate::endpoint::{WireError, WireRegion};
 const EARLY_RUN: u32 = 32;
 /// Maximum of pieces that follow an announcement.
 const MOST_EARLY: usize = 4;
-/// Slots without early bytes. A receiver takes early bytes only after their receive is posted; the post may depend on
-/// a message that a peer has requested in pieces, which needs these slots.
+/// Slots without early bytes. A receiver takes early bytes only after their receive is posted; until then requested
+/// messages have these slots, and without a free slot go through the ring.
 const FOR_REQUESTED: usize = 1;
 /// As `FOR_REQUESTED`, with more than one peer, each of which may be slow to take its pieces.
 const FOR_REQUESTED_BY_MANY: usize = 2;
@@ -49,7 +49,7 @@ impl ShmEndpoint {
             let len = SLOT_BYTES.min(early - at);
             // SAFETY: within the region, by the caller's promise.
             let staged =
-                unsafe { self.staging.put_piece(peer, region.ptr.add(at), (len, region.len)) };
+                unsafe { self.staging.put_piece(None, region.ptr.add(at), (len, region.len)) };
             // Only this port fills its slots, and `early_bytes` has counted the free ones.
             let staged = staged.ok_or_else(|| {
                 WireError::new("shared memory", "a staging slot that was free is in use")

@@ -190,31 +190,6 @@ mod tests {
     }
 
     #[test]
-    fn lengths_beyond_a_lines_or_the_rings_are_refused() {
-        // As long as the receive, and longer than the medium allows.
-        let long = 1 << 20;
-        for kind in [Kind::Inline, Kind::Eager, Kind::Staged, Kind::Fragment, Kind::Piece] {
-            for posted in [Some(long), None] {
-                let found = one(line(kind, long as u64, 0, [0; 2]), posted);
-                assert!(
-                    found.contains("rank 1 sent") && found.contains("length"),
-                    "{kind:?}: {found}"
-                );
-            }
-        }
-        assert_eq!(one(line(Kind::Inline, 32, 0, [0; 2]), Some(32)), "taken");
-        assert_eq!(one(line(Kind::Eager, 2048, 0, [0; 2]), Some(2048)), "taken");
-    }
-
-    #[test]
-    fn slots_that_do_not_exist_are_refused() {
-        for (len, posted) in [(4096, Some(4096)), (4096, Some(64)), (4096, None)] {
-            let found = one(line(Kind::Staged, len, 1 << 20, [0; 2]), posted);
-            assert!(found.contains("staging slot") && found.contains("1048576"), "{found}");
-        }
-    }
-
-    #[test]
     fn answers_about_messages_that_were_not_offered_are_refused() {
         for kind in [Kind::Done, Kind::ClearToSend, Kind::Piece] {
             let found = one(line(kind, 1, 9, [0; 2]), None);

@@ -90,23 +90,41 @@ impl ShmEndpoint {
             self.keep(peer, Unexpected { tag, len, body });
             return Ok(());
         };
-        if !posted.fits(tag, len) {
-            self.refuse(peer, location, posted.slot)?;
-            return Ok(());
-        }
-        match location {
-            Location::Slot(at) => self.show_staged(peer, at, &posted),
-            Location::Rendezvous(rendezvous) => {
-                self.begin_rendezvous(peer, posted, rendezvous)?;
-            }
-            Location::Line | Location::Ring => {
-                // SAFETY: the receive is posted, so its region is valid and used by no other code; the payload has
-                // the same length.
-                unsafe { std::ptr::copy_nonoverlapping(payload, posted.region.ptr, len) };
-                self.events.push(Event::Received(posted.slot));
-            }
+        // SAFETY: the receive is posted, so its region is valid and used by no other code; the payload has the
+        // message's length.
+        if unsafe { self.deliver(peer, (tag, len, location), payload, &posted) }? == Posted::Done {
+            self.events.push(Event::Received(posted.slot));
         }
         Ok(())
+    }
+
+    /// Completes, or starts to transfer, a message whose receive is posted.
+    ///
+    /// # Safety
+    /// The receive's region is valid for writes and used by no other code. If the message is in a line or a ring, its
+    /// `len` bytes are at `payload`.
+    #[inline]
+    unsafe fn deliver(
+        &mut self,
+        peer: usize,
+        (tag, len, location): (Tag, usize, Location),
+        payload: *const u8,
+        posted: &RecvPost,
+    ) -> Result<Posted, WireError> {
+        if !posted.fits(tag, len) {
+            self.refuse(peer, location, posted.slot)?;
+            return Ok(Posted::Accepted);
+        }
+        match location {
+            Location::Slot(at) => self.show_staged(peer, at, posted),
+            Location::Rendezvous(rendezvous) => self.begin_rendezvous(peer, *posted, rendezvous)?,
+            Location::Line | Location::Ring => {
+                // SAFETY: the caller's promise; the region has the message's length.
+                unsafe { std::ptr::copy_nonoverlapping(payload, posted.region.ptr, len) };
+                return Ok(Posted::Done);
+            }
+        }
+        Ok(Posted::Accepted)
     }
 
     /// Stores a message until its receive is posted.
@@ -133,29 +151,14 @@ impl ShmEndpoint {
         posted: &RecvPost,
     ) -> Result<Posted, WireError> {
         self.release_unexpected(buffered_bytes(&unexpected));
-        let &RecvPost { slot, region, .. } = posted;
-        if !posted.fits(unexpected.tag, unexpected.len) {
-            self.refuse(peer, unexpected.body.location(), slot)?;
-            return Ok(Posted::Accepted);
-        }
-        match unexpected.body {
-            Body::Staged(at) => self.show_staged(peer, at, posted),
-            Body::Rendezvous(rendezvous) => {
-                self.begin_rendezvous(peer, *posted, rendezvous)?;
-            }
-            Body::Inline(bytes) => {
-                // SAFETY: the region is valid for writes by the caller's promise. It has the message's length, which
-                // fits into a line.
-                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), region.ptr, region.len) };
-                return Ok(Posted::Done);
-            }
-            Body::Copied(bytes) => {
-                // SAFETY: as above.
-                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), region.ptr, region.len) };
-                return Ok(Posted::Done);
-            }
-        }
-        Ok(Posted::Accepted)
+        let Unexpected { tag, len, body } = unexpected;
+        let payload = match &body {
+            Body::Inline(bytes) => bytes.as_ptr(),
+            Body::Copied(bytes) => bytes.as_ptr(),
+            Body::Staged(_) | Body::Rendezvous(_) => std::ptr::null(),
+        };
+        // SAFETY: the caller's promise; `body` has the message's bytes.
+        unsafe { self.deliver(peer, (tag, len, body.location()), payload, posted) }
     }
 
     /// Uncounts an unexpected message that took `bytes`, and resumes held peers if there is room.

@@ -84,7 +84,8 @@ const EAGER_BYTES: usize = 2048;
 /// Up to this length it is faster than a system call for any placement of ranks; beyond it [`copy_costs`] decides.
 const STAGED_BYTES: usize = 32 * 1024;
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
-/// With more peers than this, a port polls the queues of peers from which it has no receive posted less often.
+/// With more peers than this, a port polls the queues of peers from which it has no receive posted less often, unless
+/// it waits for answers or pieces.
 const FEW_PEERS: usize = 8;
 /// Polls between two looks at such queues.
 const RARELY: u32 = 16;
@@ -160,6 +161,8 @@ pub struct ShmEndpoint {
     /// Number of peers that have been asked to send no short messages.
     n_held: usize,
     n_polls: u32,
+    /// Parts of long messages that this port has read, sent or received.
+    n_parts: u64,
     is_abandoned: bool,
     answer: Option<Status>,
     /// The last news that was reported.
@@ -184,6 +187,11 @@ impl ShmEndpoint {
         self.peers.binary_search_by_key(&rank, |peer| peer.rank).map_err(|_| {
             WireError::new("shared memory", format!("rank {rank} is not on this host")).at(rank)
         })
+    }
+
+    /// Whether a peer may send an answer or a piece without a posted receive.
+    fn awaits_answers(&self) -> bool {
+        self.rendezvous_sends.len() + self.cico_recvs.len() + self.early_recvs.len() > 0
     }
 
     /// The longest message that is staged for this peer, as far as it matters for one of `len` bytes.
@@ -314,7 +322,9 @@ impl Endpoint for ShmEndpoint {
             // The slots may become free without another bell.
             self.bell.ring();
         }
-        let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
+        let all = self.peers.len() <= FEW_PEERS
+            || self.n_polls.is_multiple_of(RARELY)
+            || self.awaits_answers();
         for peer in 0..self.peers.len() {
             if (all || self.matcher.has_posted(peer)) && self.peers[peer].inbox.has_next() {
                 self.drain(peer)?;
@@ -344,7 +354,7 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        self.backlog.is_empty() && self.cico_sends.is_empty()
+        self.backlog.is_empty()
     }
 
     fn abandon(&mut self) {
@@ -366,6 +376,10 @@ impl Endpoint for ShmEndpoint {
         self.events.clear();
         self.matcher.clear();
         self.unexpected.clear();
+    }
+
+    fn n_parts(&self) -> u64 {
+        self.n_parts
     }
 
     fn limit_unexpected(&mut self, bytes: usize) {

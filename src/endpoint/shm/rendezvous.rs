@@ -112,6 +112,7 @@ impl ShmEndpoint {
         });
         let read = read
             .map_err(|error| WireError::new("process_vm_readv", error).at(self.peers[peer].rank))?;
+        self.n_parts += 1;
         if done + read < region.len {
             self.cma_due[first].done += read;
             return Ok(());
@@ -174,7 +175,9 @@ impl ShmEndpoint {
             let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send whose event has not been reported.
-            if let Some(at) = unsafe { self.staging.put_piece(peer, from, (len, region.len)) } {
+            let staged =
+                unsafe { self.staging.put_piece(Some(peer), from, (len, region.len)) };
+            if let Some(at) = staged {
                 done += len;
                 self.answer(peer, Descriptor { len: len as u64, id: at.in_line(), ..piece })?;
                 continue;
@@ -184,6 +187,7 @@ impl ShmEndpoint {
             // SAFETY: as above.
             let bytes = unsafe { std::slice::from_raw_parts(from, len) };
             if self.staging.serves(peer) || !self.push(peer, &fragment, bytes)? {
+                self.n_parts += u64::from(done > send.done);
                 return Ok(Some(CicoSend { done, ..send }));
             }
             done += len;
@@ -219,6 +223,7 @@ impl ShmEndpoint {
         // SAFETY: within the region, as checked; the receive is posted.
         let into = unsafe { rendezvous.recv.region.ptr.add(at as usize) };
         rendezvous.done += len;
+        self.n_parts += 1;
         let RecvPost { slot, region, arrival, .. } = rendezvous.recv;
         let is_whole = rendezvous.done == region.len;
         let (all, since) = (region.len.saturating_mul(*incoming), *since);

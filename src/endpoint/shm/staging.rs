@@ -31,8 +31,8 @@ pub(super) struct StagingSlots {
     /// The message staged last (address, length, place), until its sender learns that it is sent. Until then its
     /// region holds the same bytes, and another receiver can read the same slot.
     last: Option<(*const u8, usize, Staged)>,
-    /// The peer that the last piece in each reserved slot was for.
-    pieces_for: [usize; RESERVED_SLOTS],
+    /// The peer that has requested the last piece in each reserved slot; `None` for early bytes.
+    requested_by: [Option<usize>; RESERVED_SLOTS],
     /// End of the last message in each slot.
     ends: [usize; SLOTS],
     /// The slots to try first for the next message and for the next piece.
@@ -70,7 +70,7 @@ impl StagingSlots {
             port,
             me,
             last: None,
-            pieces_for: [usize::MAX; RESERVED_SLOTS],
+            requested_by: [None; RESERVED_SLOTS],
             ends: [0; SLOTS],
             next: 0,
             next_piece: FIRST_RESERVED,
@@ -151,13 +151,14 @@ impl StagingSlots {
         next.take_while(|&slot| self.is_free(slot)).count()
     }
 
-    /// As [`put`](StagingSlots::put), for a piece of a message of `of` bytes with one reader, `peer`.
+    /// As [`put`](StagingSlots::put), for a piece of a message of `of` bytes with one reader. `requested_by`: the reader,
+    /// if it has requested the message.
     ///
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads.
     pub(super) unsafe fn put_piece(
         &mut self,
-        peer: usize,
+        requested_by: Option<usize>,
         ptr: *const u8,
         (len, of): (usize, usize),
     ) -> Option<Staged> {
@@ -168,15 +169,17 @@ impl StagingSlots {
         let at = unsafe { self.fill(slot, ptr, (len, of)) };
         // Relaxed: as in `put`.
         self.readers(slot).store(1, Ordering::Relaxed);
-        self.pieces_for[slot - FIRST_RESERVED] = peer;
+        self.requested_by[slot - FIRST_RESERVED] = requested_by;
         Some(at)
     }
 
-    /// Whether a slot holds a piece for this peer that the peer has not read.
+    /// Whether a slot holds a piece that this peer has requested and not read.
     pub(super) fn serves(&self, peer: usize) -> bool {
         // Relaxed: no memory access depends on this value.
         let is_read = |slot| self.readers(slot).load(Ordering::Relaxed) == 0;
-        (FIRST_RESERVED..SLOTS).zip(self.pieces_for).any(|(slot, to)| to == peer && !is_read(slot))
+        (FIRST_RESERVED..SLOTS)
+            .zip(self.requested_by)
+            .any(|(slot, by)| by == Some(peer) && !is_read(slot))
     }
 
     /// Copies the `len` bytes, part of a message of `of` bytes, into a slot.
@@ -206,7 +209,7 @@ mod tests {
         let bytes = vec![7u8; SLOT_BYTES];
         let mut put = |len| {
             // SAFETY: the bytes stay until the end of the test.
-            let at = unsafe { slots.put_piece(1, bytes.as_ptr(), (len, len)) }.unwrap();
+            let at = unsafe { slots.put_piece(Some(1), bytes.as_ptr(), (len, len)) }.unwrap();
             readers(&segment, layout, PortId(0), 0, at.slot()).store(0, Ordering::Relaxed);
             at
         };
