@@ -10,16 +10,16 @@ use std::sync::Arc;
 use utofu_emu::{Job, Model, c};
 use utofu_sys::*;
 
-fn job(ranks: u32, checked: bool) -> Arc<Job> {
-    let model = Model { late: Some(7), checked, ..Model::default() };
-    Job::with_model(Job::coords_for_shape(&[1, ranks]).unwrap(), model).unwrap()
-}
-
 /// Two end points with leaked buffers, in one thread.
-fn pair(checked: bool) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
-    let job = job(2, checked);
+fn pair_of(model: Model) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
+    let model = Model { late: Some(7), ..model };
+    let job = Job::with_model(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
     let ends = two_ends(&job, 4096);
     (job, ends)
+}
+
+fn pair(checked: bool) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
+    pair_of(Model { checked, ..Model::default() })
 }
 
 fn completion(ep: &EndPoint) -> usize {
@@ -60,11 +60,13 @@ fn data_come_with_their_notice_and_sources_are_read_with_their_completion() {
     b.close();
 }
 
+/// With latencies as without them.
 #[test]
 fn only_strong_order_keeps_order() {
     const PUTS: u8 = 100;
-    let (_job, [(a, _), (b, to)]) = pair(false);
-    for (flag, strong) in [(0, false), (UTOFU_ONESIDED_FLAG_STRONG_ORDER, true)] {
+    let strong = UTOFU_ONESIDED_FLAG_STRONG_ORDER;
+    for (put_ns, flag) in [(0, 0), (0, strong), (500, 0), (500, strong)] {
+        let (_job, [(a, _), (b, to)]) = pair_of(Model { put_ns, ..Model::default() });
         for i in 0..PUTS {
             let value = u64::from(i) + 1;
             a.piggyback8(b.id, value, b.stadd, i.into(), RMT | LCL | flag);
@@ -76,14 +78,14 @@ fn only_strong_order_keeps_order() {
         let mut sorted = came.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..PUTS).collect::<Vec<_>>(), "each once");
-        assert_eq!(came == sorted, strong, "{came:?}");
-        if strong {
+        assert_eq!(came == sorted, flag == strong, "put_ns {put_ns}: {came:?}");
+        if flag == strong {
             assert_eq!(word(to, 0), PUTS.into());
         }
         assert_eq!(a.poll_tcq(), Err(UTOFU_ERR_NOT_FOUND));
+        a.close();
+        b.close();
     }
-    a.close();
-    b.close();
 }
 
 #[test]

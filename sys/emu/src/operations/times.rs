@@ -8,9 +8,21 @@ use crate::queues::vcq::{Order, Vcq};
 use crate::timing::model::{Route, Times};
 use utofu_sys::*;
 
-/// Latency model: returns the times at which the parts of an operation become visible.
+/// Latency model: returns the times at which the parts of an operation become visible. Without jitter, and for strongly
+/// ordered operations, they follow the VCQ's earlier operations on the same target.
 #[cold]
 pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
+    let mut times = unordered(vcq, order, op, len);
+    let earlier = order.last.entry(without_path(op.vcq)).or_default();
+    if vcq.context.job.model.keeps_order() || op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
+        times = times.after(*earlier);
+    }
+    *earlier = earlier.after(times);
+    times
+}
+
+/// Latency model: returns the times of an operation, whatever was posted before it.
+fn unordered(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     let job = &*vcq.context.job;
     let node = job.node_of(vcq.context.rank);
     let there = VcqPlace::of(op.vcq).ok().and_then(|place| job.tni_of(op.vcq, place));
@@ -36,9 +48,7 @@ pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     } else {
         job.model.put(len, &route)
     };
-    let earlier = order.last.entry(without_path(op.vcq)).or_default();
-    let strong = op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER);
-    job.model.queue(times, earlier, strong, &mut order.random)
+    job.model.jittered(times, &mut order.random)
 }
 
 /// Returns the times at which the late device executes the parts of an operation. The sends follow the order of the
@@ -47,7 +57,7 @@ pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
 pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
     let job = &vcq.context.job;
     let start = match targets::find(job, op.vcq) {
-        Some(_) if job.model.has_latency() => times(vcq, order, op, length(op)),
+        Some(_) if job.model.has_latency() => unordered(vcq, order, op, length(op)),
         _ => Times { sent: job.now(), remote: 0, local: 0 },
     };
     // The sends of the VCQ to all targets, under an id that no target has.
@@ -63,7 +73,7 @@ pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
     if op.has(UTOFU_ONESIDED_FLAG_STRONG_ORDER) {
         local = local.max(earlier.local);
     }
-    earlier.remote = earlier.remote.max(remote);
-    earlier.local = earlier.local.max(local);
-    Times { sent, remote, local }
+    let times = Times { sent, remote, local };
+    *earlier = earlier.after(times);
+    times
 }

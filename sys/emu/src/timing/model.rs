@@ -96,6 +96,17 @@ pub(crate) struct Times {
     pub(crate) local: u64,
 }
 
+impl Times {
+    /// Delays an operation's effects on its target and its completion behind those of an earlier operation.
+    pub(crate) fn after(self, earlier: Times) -> Times {
+        Times {
+            remote: self.remote.max(earlier.remote),
+            local: self.local.max(earlier.local),
+            ..self
+        }
+    }
+}
+
 impl Model {
     /// Returns the delays of a machine of the network model, multiplied by `slowdown` so that the host's own execution
     /// time matters little.
@@ -146,27 +157,18 @@ impl Model {
         self.node_link(same_node).map_or(self.poll_ns, |link| link.overhead_ns)
     }
 
-    /// Adds jitter to one operation's times and, with STRONG_ORDER or without jitter, delays them behind the sender's
-    /// earlier operations. `earlier` holds the latest times of these operations on the same target, and is updated.
-    pub(crate) fn queue(
-        &self,
-        mut times: Times,
-        earlier: &mut Times,
-        strong: bool,
-        random: &mut Random,
-    ) -> Times {
-        if self.jitter_ns > 0 {
-            let jitter = random.below(self.jitter_ns.saturating_add(1));
-            times.remote += jitter;
-            times.local += jitter;
+    /// Returns whether operations on one target become visible in the order of their posts, also without STRONG_ORDER.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.jitter_ns == 0
+    }
+
+    /// Adds jitter to one operation's times.
+    pub(crate) fn jittered(&self, times: Times, random: &mut Random) -> Times {
+        if self.jitter_ns == 0 {
+            return times;
         }
-        if strong || self.jitter_ns == 0 {
-            times.remote = times.remote.max(earlier.remote);
-            times.local = times.local.max(earlier.local);
-        }
-        earlier.remote = earlier.remote.max(times.remote);
-        earlier.local = earlier.local.max(times.local);
-        times
+        let jitter = random.below(self.jitter_ns.saturating_add(1));
+        Times { remote: times.remote + jitter, local: times.local + jitter, ..times }
     }
 
     /// Returns the times of a put or an atomic operation.
