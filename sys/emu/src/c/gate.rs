@@ -15,9 +15,6 @@ use utofu_sys::*;
 /// # Safety
 /// `from` is null or has `n` elements.
 unsafe fn list<T: Copy>(from: *const T, n: usize, what: &str) -> Result<Vec<T>> {
-    if n > 0 {
-        not_null(from, what)?;
-    }
     // SAFETY: within the array by the caller's promise.
     (0..n).map(|i| unsafe { load(from.add(i), what) }).collect()
 }
@@ -79,11 +76,20 @@ pub unsafe extern "C" fn utofu_barrier(vbg_id: utofu_vbg_id_t, _flags: c_ulong) 
     call(|| gate::start(vbg_id, Packet::barrier()))
 }
 
-fn at_most(n: usize, most: usize) -> Result<()> {
-    if n <= most {
-        return Ok(());
+/// Copies the elements of a reduction, at most N. They are on the stack: a reduction allocates nothing.
+///
+/// # Safety
+/// `from` is null or has `n` elements.
+unsafe fn elements<T: Copy + Default, const N: usize>(from: *const T, n: usize) -> Result<[T; N]> {
+    let mut copied = [T::default(); N];
+    let Some(to) = copied.get_mut(..n) else {
+        return fail(UTOFU_ERR_INVALID_NUMBER, format!("{n} elements: must be at most {N}"));
+    };
+    for (i, to) in to.iter_mut().enumerate() {
+        // SAFETY: within the array by the caller's promise.
+        *to = unsafe { load(from.add(i), "data")? };
     }
-    fail(UTOFU_ERR_INVALID_NUMBER, format!("{n} elements: must be at most {most}"))
+    Ok(copied)
 }
 
 /// Starts a reduction of integers. Errors: BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER, INVALID_POINTER.
@@ -95,10 +101,9 @@ pub unsafe extern "C" fn utofu_reduce_uint64(
     _flags: c_ulong,
 ) -> c_int {
     call(|| {
-        at_most(num_data, MAX_INTEGERS)?;
         // SAFETY: the caller's promise.
-        let data = unsafe { list(data, num_data, "data")? };
-        gate::start(vbg_id, Packet::integers(op, &data)?)
+        let data = unsafe { elements::<_, MAX_INTEGERS>(data, num_data)? };
+        gate::start(vbg_id, Packet::integers(op, &data[..num_data])?)
     })
 }
 
@@ -111,10 +116,9 @@ pub unsafe extern "C" fn utofu_reduce_double(
     _flags: c_ulong,
 ) -> c_int {
     call(|| {
-        at_most(num_data, MAX_DOUBLES)?;
         // SAFETY: the caller's promise.
-        let data = unsafe { list(data, num_data, "data")? };
-        gate::start(vbg_id, Packet::doubles(op, &data)?)
+        let data = unsafe { elements::<_, MAX_DOUBLES>(data, num_data)? };
+        gate::start(vbg_id, Packet::doubles(op, &data[..num_data])?)
     })
 }
 
