@@ -142,8 +142,47 @@ fn misuse_is_refused() {
         let wrong = c::utofu_poll_reduce_uint64(v[0], 0, d);
         assert_eq!(wrong, UTOFU_ERR_INVALID_OP, "a barrier is in flight");
         assert_eq!(c::utofu_poll_barrier(v[0], 0), 0);
-        assert_eq!(c::utofu_free_vbg(v.as_ptr().cast_mut(), 2), 0);
+        let mut listed = [v[0], v[0], NONE, v[1]];
+        assert_eq!(c::utofu_free_vbg(listed.as_mut_ptr(), 4), UTOFU_ERR_INVALID_VBG_ID);
+        assert_eq!(job.n_gates(), 2, "none is freed");
+        listed[2] = v[1];
+        assert_eq!(c::utofu_free_vbg(listed.as_mut_ptr(), 4), 0);
+        assert_eq!(job.n_gates(), 0, "all are freed, also if one is named twice");
         assert_eq!(c::utofu_barrier(v[0], 0), UTOFU_ERR_INVALID_VBG_ID);
+    }
+}
+
+/// Each rank's gate gets only the other rank's packet: no gate compares the two ranks' operations.
+#[test]
+fn results_of_another_length_are_not_written() {
+    let job = Job::threads(Job::coords_for_shape(&[1, 2]).unwrap());
+    let [a, b] = [0, 1].map(|rank| {
+        let _me = job.enter(rank);
+        alloc(1)[0]
+    });
+    let mut settings = [connect(a, [NONE, b], [NONE, b]), connect(b, [NONE, a], [NONE, a])];
+    let sum = UTOFU_REDUCE_OP_SUM;
+    // SAFETY: arrays of the sizes given; the gates are connected.
+    unsafe {
+        assert_eq!(c::utofu_set_vbg(settings.as_mut_ptr(), 2), 0);
+        for is_double in [false, true] {
+            let (mut short, mut long) = ([1], [1; 6]);
+            let started = match is_double {
+                true => c::utofu_reduce_double(a, UTOFU_REDUCE_OP_BFPSUM, [1.0].as_mut_ptr(), 1, 0),
+                false => c::utofu_reduce_uint64(a, sum, short.as_mut_ptr(), 1, 0),
+            };
+            assert_eq!(started, 0);
+            assert_eq!(c::utofu_reduce_uint64(b, sum, long.as_mut_ptr(), 6, 0), 0);
+            let (mut doubles, mut integers) = ([7.0; 6], [7; 6]);
+            let code = match is_double {
+                true => c::utofu_poll_reduce_double(a, 0, doubles.as_mut_ptr()),
+                false => c::utofu_poll_reduce_uint64(a, 0, integers.as_mut_ptr()),
+            };
+            let mismatch = UTOFU_ERR_BARRIER_MISMATCH;
+            assert_eq!((code, doubles, integers), (mismatch, [7.0; 6], [7; 6]));
+            let code = c::utofu_poll_reduce_uint64(b, 0, integers.as_mut_ptr());
+            assert_eq!((code, integers), (mismatch, [7; 6]));
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use crate::gates::late;
 use crate::gates::reduce::{Kind, Packet};
-use crate::gates::table::{GATES, GateTable, RoutedPacket, START_GATES, find};
+use crate::gates::table::{GATES, Gate, GateTable, RoutedPacket, START_GATES, find};
 use crate::job::core::Job;
 use crate::job::current::{Context, job_by_serial};
 use crate::limits::error::{Code, Result, fail};
 use crate::limits::ids::{ABC, GatePlace, TniPlace};
+use crate::shared::arena::ArenaRef;
 use crate::sync::Ordering;
+use std::ops::Deref;
 use std::sync::Arc;
 use utofu_sys::*;
 
@@ -15,8 +17,24 @@ fn invalid<T>(id: utofu_vbg_id_t, why: &str) -> Result<T> {
     fail(UTOFU_ERR_INVALID_VBG_ID, format!("gate {id:#x}: {why}"))
 }
 
-/// Returns the job and the place of an allocated gate of the calling process.
-fn own_gate(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
+/// An allocated gate of the calling process.
+struct OwnGate {
+    job: Arc<Job>,
+    gate: ArenaRef<Gate>,
+    /// Whether operations start and end at the gate.
+    is_start: bool,
+}
+
+impl Deref for OwnGate {
+    type Target = Gate;
+
+    fn deref(&self) -> &Gate {
+        // SAFETY: the gate was found in the arena of the job, which `job` keeps.
+        unsafe { self.gate.get() }
+    }
+}
+
+fn own_gate(id: utofu_vbg_id_t) -> Result<OwnGate> {
     let place = GatePlace::of(id)?;
     let Some(job) = job_by_serial(place.serial) else {
         return invalid(id, "belongs to no job of this process");
@@ -25,7 +43,10 @@ fn own_gate(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
         Some(gate) if job.me.is_some_and(|me| gate.owner() != me) => {
             invalid(id, "belongs to another rank")
         }
-        Some(_) => Ok((job, place)),
+        Some(gate) => {
+            let (gate, is_start) = (gate.into(), usize::from(place.gate) < START_GATES);
+            Ok(OwnGate { job, gate, is_start })
+        }
         None => invalid(id, "is not allocated"),
     }
 }
@@ -58,7 +79,7 @@ pub(crate) fn alloc(context: &Context, tni: u16, n: usize) -> Result<Vec<utofu_v
     if chosen.len() < n || chosen[0] >= START_GATES {
         return fail(
             UTOFU_ERR_FULL,
-            format!("the TNI has no start gate and {} relay gates left", n - 1),
+            format!("the TNI has no start gate left, or fewer than {} relay gates", n - 1),
         );
     }
     let tni = TniPlace { coords: job.coords_of(context.rank), number: tni as u8 };
@@ -81,15 +102,8 @@ pub(crate) fn free(ids: &[utofu_vbg_id_t]) -> Result<()> {
     if ids.is_empty() {
         return fail(UTOFU_ERR_INVALID_NUMBER, "0 gates: must be at least 1");
     }
-    for id in ids {
-        own_gate(*id)?;
-    }
-    for id in ids {
-        let (job, place) = own_gate(*id)?;
-        if let Some(gate) = find(&job, place) {
-            gate.alive.store(0, Ordering::Release);
-        }
-    }
+    let gates = ids.iter().map(|id| own_gate(*id)).collect::<Result<Vec<_>>>()?;
+    gates.iter().for_each(|gate| gate.alive.store(0, Ordering::Release));
     Ok(())
 }
 
@@ -98,8 +112,9 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
     if settings.is_empty() {
         return fail(UTOFU_ERR_INVALID_NUMBER, "0 settings: must be at least 1");
     }
+    let mut gates = Vec::with_capacity(settings.len());
     for s in settings {
-        own_gate(s.vbg_id)?;
+        gates.push(own_gate(s.vbg_id)?);
         let others = [s.src_lcl_vbg_id, s.src_rmt_vbg_id, s.dst_lcl_vbg_id, s.dst_rmt_vbg_id];
         for id in others.into_iter().filter(|id| *id != UTOFU_VBG_ID_NULL) {
             GatePlace::of(id)?;
@@ -113,11 +128,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             );
         }
     }
-    for s in settings {
-        let (job, place) = own_gate(s.vbg_id)?;
-        let Some(gate) = find(&job, place) else {
-            return invalid(s.vbg_id, "was freed meanwhile");
-        };
+    for (gate, s) in gates.iter().zip(settings) {
         let mut outgoing = Vec::new();
         gate.with(|state| {
             if state.connected != 0 {
@@ -126,21 +137,19 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             state.connected = 1;
             state.sources = [s.src_lcl_vbg_id, s.src_rmt_vbg_id];
             state.destinations = [s.dst_lcl_vbg_id, s.dst_rmt_vbg_id];
-            let start_gate = usize::from(place.gate) < START_GATES;
-            gate.fire(state, start_gate, &mut outgoing);
+            gate.fire(state, gate.is_start, &mut outgoing);
         });
-        deliver_all(&job, gate.owner(), &mut outgoing);
+        deliver_all(&gate.job, gate.owner(), &mut outgoing);
     }
     Ok(())
 }
 
-/// Returns the job and the place of a start gate of the calling process.
-fn own_start_gate(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
-    let (job, place) = own_gate(id)?;
-    if usize::from(place.gate) >= START_GATES {
+fn own_start_gate(id: utofu_vbg_id_t) -> Result<OwnGate> {
+    let gate = own_gate(id)?;
+    if !gate.is_start {
         return invalid(id, "is a relay gate: operations start at the first gate of an allocation");
     }
-    Ok((job, place))
+    Ok(gate)
 }
 
 thread_local! {
@@ -150,10 +159,7 @@ thread_local! {
 
 /// Starts an operation. BUSY until the gate's last operation has been polled to its end.
 pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
-    let (job, place) = own_start_gate(id)?;
-    let Some(gate) = find(&job, place) else {
-        return invalid(id, "was freed meanwhile");
-    };
+    let gate = own_start_gate(id)?;
     // The vector keeps its capacity, so that an operation allocates nothing.
     let mut outgoing = OUTGOING.take();
     let started = gate.with(|state| {
@@ -169,30 +175,26 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
         state.send(number, packet, &mut outgoing);
         Ok(())
     });
-    deliver_all(&job, gate.owner(), &mut outgoing);
+    deliver_all(&gate.job, gate.owner(), &mut outgoing);
     OUTGOING.set(outgoing);
     started
 }
 
 /// Returns the result of an operation of this kind. NOT_COMPLETED while it runs, BUSY if none runs.
 pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
-    let (job, place) = own_start_gate(id)?;
-    let Some(gate) = find(&job, place) else {
-        return invalid(id, "was freed meanwhile");
-    };
+    let gate = own_start_gate(id)?;
     let polled = gate.polled.load(Ordering::Relaxed);
     if gate.starts.load(Ordering::Relaxed) == polled {
         return Err(Code(UTOFU_ERR_BUSY));
     }
     // Acquire pairs with the Release in fire.
     let is_over = gate.ends.load(Ordering::Acquire) != polled;
-    job.count_poll(is_over);
+    gate.job.count_poll(is_over);
     if !is_over {
         return Err(Code(UTOFU_ERR_NOT_COMPLETED));
     }
     gate.with(|state| {
-        // A result of another kind would not fit into the caller's memory. The kind that this rank started decides:
-        // after a mismatch the result may be of any other rank's kind.
+        // The kind that this rank started decides: the result may be any other rank's.
         if state.started.kind() != kind {
             return fail(
                 UTOFU_ERR_INVALID_OP,
@@ -200,6 +202,7 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
             );
         }
         gate.polled.store(polled + 1, Ordering::Relaxed);
-        Ok(state.result)
+        // A result of another length would not fit into the caller's memory.
+        Ok(state.result.compared(&state.started))
     })
 }

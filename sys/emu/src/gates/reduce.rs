@@ -83,12 +83,16 @@ impl Packet {
         }
     }
 
+    /// Returns the packet, with a mismatch if `other` has one or is of a different operation or length.
+    pub(crate) fn compared(mut self, other: &Packet) -> Packet {
+        let differs = (self.op, self.count) != (other.op, other.count);
+        self.mismatch |= other.mismatch | u32::from(differs);
+        self
+    }
+
     /// Combines two packets; a different operation or length is a mismatch.
     pub(crate) fn merge(mut self, other: &Packet) -> Packet {
-        if self.op != other.op || self.count != other.count {
-            self.mismatch = 1;
-        }
-        self.mismatch |= other.mismatch;
+        self = self.compared(other);
         let n = self.count as usize;
         match self.op {
             UTOFU_REDUCE_OP_BARRIER => {}

@@ -35,8 +35,10 @@ pub(crate) struct GateTable {
     pub(crate) gates: [Gate; GATES],
 }
 
-// SAFETY: atomics, and cells that the gates' locks guard.
+// SAFETY: an array of gates.
 unsafe impl Shared for GateTable {}
+// SAFETY: repr(C) of atomics, and a cell that the lock guards.
+unsafe impl Shared for Gate {}
 
 #[repr(C, align(64))]
 pub(crate) struct Gate {
