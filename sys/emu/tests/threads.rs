@@ -3,7 +3,9 @@
 mod common;
 
 use common::*;
-use utofu_emu::{Job, c};
+use std::cell::RefCell;
+use std::sync::mpsc;
+use utofu_emu::{Job, RankGuard, c};
 use utofu_sys::*;
 
 /// Runs `play` as every rank of a job, with the rank's buffer of `words` words and with all ranks' VCQ ids and
@@ -144,6 +146,74 @@ fn ranks_of_a_node_have_cqs_of_their_own() {
         }
         ends.into_iter().for_each(EndPoint::close);
     }
+}
+
+/// A rank's VCQ and gate that its thread frees at its very end. The results of the calls are sent.
+struct LastCalls {
+    _entered: RankGuard,
+    end: EndPoint,
+    gate: utofu_vbg_id_t,
+    codes: mpsc::Sender<([i32; 7], String)>,
+}
+
+impl Drop for LastCalls {
+    fn drop(&mut self) {
+        let EndPoint { handle, mut id, stadd } = self.end;
+        // SAFETY: valid addresses; only this thread uses the VCQ and the gate.
+        let codes = unsafe {
+            [
+                c::utofu_set_vcq_id_path(&mut id, std::ptr::null_mut()),
+                c::utofu_barrier(self.gate, 0),
+                c::utofu_poll_barrier(self.gate, 0),
+                c::utofu_free_vbg(&mut self.gate, 1),
+                c::utofu_dereg_mem(handle, stadd, 0),
+                c::utofu_free_vcq(handle),
+                c::utofu_free_vcq(handle),
+            ]
+        };
+        self.codes.send((codes, last_error())).unwrap();
+    }
+}
+
+/// Programs free VCQs in destructors of thread-local values, which may run when the device's own are gone.
+#[test]
+fn a_thread_that_is_ending_can_call() {
+    thread_local! {
+        static LAST_CALLS: RefCell<Option<LastCalls>> = const { RefCell::new(None) };
+    }
+    let job = Job::threads(Job::coords_for_shape(&[1]).unwrap());
+    let (codes, came) = mpsc::channel();
+    let play = || {
+        // Thread-local values are dropped in the reverse order of their first uses.
+        LAST_CALLS.with(|last| {
+            let entered = job.enter(0);
+            let (mut gate, buffer) = (0, vec![0; 8].leak());
+            let end = EndPoint::open(buffer);
+            // SAFETY: valid addresses.
+            unsafe {
+                assert_eq!(c::utofu_alloc_vbg(0, 1, 0, &mut gate), 0);
+                let mut setting = utofu_vbg_setting {
+                    vbg_id: gate,
+                    src_lcl_vbg_id: gate,
+                    src_rmt_vbg_id: UTOFU_VBG_ID_NULL,
+                    dst_lcl_vbg_id: gate,
+                    dst_rmt_vbg_id: UTOFU_VBG_ID_NULL,
+                    dst_path_coords: [UTOFU_PATH_COORD_NULL; 3],
+                };
+                assert_eq!(c::utofu_set_vbg(&mut setting, 1), 0);
+                assert_eq!(c::utofu_barrier(gate, 0), 0);
+                assert_eq!(c::utofu_poll_barrier(gate, 0), 0);
+                assert_eq!(c::utofu_poll_barrier(gate, 0), UTOFU_ERR_BUSY);
+                assert_eq!(c::utofu_free_vcq(0), UTOFU_ERR_INVALID_VCQ_HDL);
+            }
+            assert!(!last_error().is_empty());
+            *last.borrow_mut() = Some(LastCalls { _entered: entered, end, gate, codes });
+        });
+    };
+    std::thread::scope(|threads| threads.spawn(play).join().unwrap());
+    let codes = [0, 0, 0, 0, 0, 0, UTOFU_ERR_INVALID_VCQ_HDL];
+    assert_eq!(came.recv(), Ok((codes, String::new())));
+    assert_eq!(job.n_gates(), 0);
 }
 
 /// Bytes of resident memory of this process.

@@ -9,6 +9,7 @@ use crate::limits::error::{Code, Result, fail};
 use crate::limits::ids::{ABC, GatePlace, TniPlace};
 use crate::shared::arena::ArenaRef;
 use crate::sync::Ordering;
+use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::Arc;
 use utofu_sys::*;
@@ -154,14 +155,14 @@ fn own_start_gate(id: utofu_vbg_id_t) -> Result<OwnGate> {
 
 thread_local! {
     /// Packets that a start of this thread has under way; empty between starts.
-    static OUTGOING: std::cell::Cell<Vec<RoutedPacket>> = const { std::cell::Cell::new(Vec::new()) };
+    static OUTGOING: Cell<Vec<RoutedPacket>> = const { Cell::new(Vec::new()) };
 }
 
 /// Starts an operation. BUSY until the gate's last operation has been polled to its end.
 pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
     let gate = own_start_gate(id)?;
-    // The vector keeps its capacity, so that an operation allocates nothing.
-    let mut outgoing = OUTGOING.take();
+    // The vector keeps its capacity, so that an operation allocates nothing. A thread that is ending has none.
+    let mut outgoing = OUTGOING.try_with(Cell::take).unwrap_or_default();
     let started = gate.with(|state| {
         if state.connected == 0 {
             return invalid(id, "is not connected: call utofu_set_vbg first");
@@ -176,7 +177,7 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
         Ok(())
     });
     deliver_all(&gate.job, gate.owner(), &mut outgoing);
-    OUTGOING.set(outgoing);
+    let _ = OUTGOING.try_with(|kept| kept.set(outgoing));
     started
 }
 

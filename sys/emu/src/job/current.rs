@@ -1,8 +1,9 @@
 //! The job and the rank that a thread acts for.
 //!
 //! Each thread of a job of threads sets its rank ([`Job::enter`]). Only calls without a handle or an id need this
-//! rank: the creation of VCQs and gates, and queries of coordinates. A thread that has not entered a job is its
-//! process's rank in the job that the environment describes.
+//! rank: the creation of VCQs and gates, and queries of coordinates. A thread that has not entered a job, or
+//! that is ending and has no thread-local storage any more, is its process's rank in the job that the environment
+//! describes.
 
 use crate::job::core::Job;
 use crate::job::env;
@@ -35,7 +36,7 @@ pub struct RankGuard {
 
 impl Drop for RankGuard {
     fn drop(&mut self) {
-        CONTEXTS.with(|stack| stack.borrow_mut().pop());
+        let _ = CONTEXTS.try_with(|stack| stack.borrow_mut().pop());
     }
 }
 
@@ -62,8 +63,8 @@ pub(crate) fn current() -> Result<Context> {
 
 /// As [`current`], but `None` instead of waiting for other ranks.
 pub(crate) fn try_current() -> Option<Context> {
-    let entered = CONTEXTS.with(|stack| stack.borrow().last().cloned());
-    entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
+    let entered = CONTEXTS.try_with(|stack| stack.borrow().last().cloned());
+    entered.unwrap_or_default().or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
 }
 
 fn environment() -> &'static std::result::Result<Context, String> {
@@ -75,13 +76,13 @@ fn environment() -> &'static std::result::Result<Context, String> {
 
 /// Returns the job of a serial number in a gate id.
 pub(crate) fn job_by_serial(serial: u16) -> Option<Arc<Job>> {
-    let entered = CONTEXTS.with(|stack| {
+    let entered = CONTEXTS.try_with(|stack| {
         let stack = stack.borrow();
         // Number 0: the caller has constructed the id itself, which then belongs to the caller's job.
         let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);
         top.map(|c| c.job.clone())
     });
-    entered.or_else(|| match serial {
+    entered.unwrap_or_default().or_else(|| match serial {
         0 => environment().as_ref().ok().map(|c| c.job.clone()),
         _ => Job::of_serial(serial),
     })

@@ -26,12 +26,13 @@ pub(crate) fn fail<T>(code: c_int, message: impl Into<String>) -> Result<T> {
 
 /// Keeps a text for `utofu_get_last_error`.
 pub(crate) fn record(message: String) {
-    LAST.with(|last| *last.borrow_mut() = message);
+    // A thread that is ending has no thread-local storage for the text any more.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = message);
 }
 
 /// Returns the text of this thread's last error; empty if there was none.
 pub(crate) fn last() -> String {
-    LAST.with(|last| last.borrow().clone())
+    LAST.try_with(|last| last.borrow().clone()).unwrap_or_default()
 }
 
 /// Reason why a job cannot be created or joined.
