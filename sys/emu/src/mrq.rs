@@ -113,7 +113,10 @@ pub(crate) struct Ring {
     pad0: [u64; 7],
     /// First index not yet read. Written by the reader, once per chunk.
     head: AtomicU64,
-    pad1: [u64; 7],
+    /// Range of indices of the last notice that was given up; 0 if there was none. The notice's sender may still write
+    /// it, so the range's chunk must not be reused.
+    hole: AtomicU64,
+    pad1: [u64; 6],
     /// Chunk of each slot of the window ([`Slot`]); 0 if none is assigned.
     table: [AtomicU64; SLOTS],
     /// Guards the fields below, and all changes of `table` and `head`.
@@ -130,7 +133,8 @@ impl Default for Ring {
             tail: AtomicU64::new(0),
             pad0: [0; 7],
             head: AtomicU64::new(0),
-            pad1: [0; 7],
+            hole: AtomicU64::new(0),
+            pad1: [0; 6],
             table: std::array::from_fn(|_| AtomicU64::new(0)),
             lock: Lock::default(),
             n_free: AtomicU64::new(0),
@@ -250,7 +254,7 @@ impl Ring {
 
     /// Returns a reader that starts at the first unread notice. At most one may be in use at a time.
     pub(crate) fn reader(&self) -> Reader {
-        Reader { next: self.head.load(Ordering::Acquire), chunk: 0, has_hole: false }
+        Reader { next: self.head.load(Ordering::Acquire), chunk: 0 }
     }
 
     /// Discards the notices of an earlier owner, up to an index that no sender has used yet. `keep_waiting` is called
@@ -279,9 +283,6 @@ pub(crate) struct Reader {
     next: u64,
     /// Chunk of `next`; 0 if not looked up yet.
     chunk: u64,
-    /// Whether a notice of this chunk was given up. Its sender may still write the notice, so the chunk must not be
-    /// reused.
-    has_hole: bool,
 }
 
 impl Reader {
@@ -318,7 +319,8 @@ impl Reader {
     /// Skips a notice that its sender has not written.
     #[cfg(not(loom))]
     fn skip(&mut self, ring: &Ring) {
-        self.has_hole = true;
+        // Relaxed: `head` publishes it to a later reader.
+        ring.hole.store(run_of(self.next), Ordering::Relaxed);
         self.next += 1;
         if self.next.is_multiple_of(CHUNK) {
             self.release_chunk(ring);
@@ -335,14 +337,13 @@ impl Reader {
         // Release pairs with the Acquire of a later reader.
         ring.head.store(self.next, Ordering::Release);
         let n_free = ring.n_free.load(Ordering::Relaxed);
-        if !self.has_hole
+        if ring.hole.load(Ordering::Relaxed) != run_of(self.next - 1)
             && let Some(free) = ring.free.get(n_free as usize)
         {
             free.store(self.chunk, Ordering::Relaxed);
             ring.n_free.store(n_free + 1, Ordering::Relaxed);
         }
         self.chunk = 0;
-        self.has_hole = false;
     }
 }
 

@@ -113,6 +113,24 @@ fn a_notice_that_never_comes_is_given_up() {
     assert!(heap.made() <= made + 2, "only the chunk with the hole is lost");
 }
 
+/// The owner that gave up a notice is gone before its reader has passed the chunk.
+#[test]
+fn a_given_up_notice_is_remembered_for_the_next_owner() {
+    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    ring.push(&heap, &mut RecentChunk::default(), &notice(1, 0)).unwrap();
+    let dead = ring.tail.fetch_add(1, Ordering::Relaxed);
+    ring.drain(&heap, &mut ring.reader(), || false);
+    let mut reader = ring.reader();
+    ring.drain(&heap, &mut reader, || true);
+    for i in 0..4 * CHUNK {
+        ring.push(&heap, &mut RecentChunk::default(), &notice(2, i)).unwrap();
+        // The slow sender writes its notice after all.
+        heap.at(1).entries[dead as usize].seq.store(dead + 1, Ordering::Relaxed);
+        assert_eq!(reader.pop(&ring, &heap), Some(notice(2, i)));
+    }
+    assert!(heap.made() <= 3, "only the chunk with the hole is lost");
+}
+
 #[test]
 fn a_queue_without_memory_overflows() {
     struct Nothing;
