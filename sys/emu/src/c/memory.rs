@@ -113,6 +113,6 @@ pub unsafe extern "C" fn utofu_dereg_mem(
         {
             check_deregister(device, vcq, stadd);
         }
-        vcq.table().deregister(stadd, &|| job.find_holders())
+        vcq.table().deregister(stadd, &mut job.find_holders())
     })
 }

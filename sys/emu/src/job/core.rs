@@ -2,7 +2,9 @@
 
 use crate::job::device::Device;
 use crate::job::nodes::Placement;
-use crate::job::records::{ArenaLayout, Header, NodeRecord, RankRecord, TniRecord, VcqBlock};
+use crate::job::records::{
+    ArenaLayout, Header, NodeRecord, PossibleHolder, RankRecord, TniRecord, VcqBlock,
+};
 use crate::job::stepping::Stepping;
 use crate::limits::TNIS;
 use crate::limits::coords;
@@ -266,14 +268,20 @@ impl Job {
         }
     }
 
-    /// Returns which living processes may hold registrations.
-    pub(crate) fn find_holders(&self) -> Holders {
-        if self.me.is_none() {
-            return Holders::Running;
+    /// Returns a [`FindHolders`](crate::shared::registrations::FindHolders).
+    pub(crate) fn find_holders(&self) -> impl FnMut(bool) -> Holders + '_ {
+        let mut possible = None;
+        move |checks| {
+            if self.me.is_none() {
+                return Holders::Running;
+            }
+            let all = || {
+                let processes = self.processes.iter().enumerate();
+                let holder = |(rank, &pid)| PossibleHolder::new(self.rank_record(rank), pid);
+                processes.map(holder).collect()
+            };
+            PossibleHolder::remaining(possible.get_or_insert_with(all), checks)
         }
-        let processes = self.processes.iter().enumerate();
-        let states = processes.map(|(rank, process)| self.rank_record(rank).as_holder(*process));
-        states.max().unwrap_or(Holders::None)
     }
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {

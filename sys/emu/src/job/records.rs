@@ -33,18 +33,42 @@ pub(crate) struct RankRecord {
     pub(crate) holding: AtomicU32,
 }
 
-impl RankRecord {
-    /// Returns this rank's process, of this id, as a holder of registrations.
-    pub(crate) fn as_holder(&self, process: u32) -> Holders {
-        // SeqCst: see `Entry::hold`.
-        if self.holding.load(Ordering::SeqCst) == 0 || !copy::exists(process) {
-            return Holders::None;
-        }
-        // A process whose state cannot be read counts as running.
-        match Stat::of(process) {
-            Ok(Some(Stat { state: b'T', .. })) => Holders::Stopped,
-            _ => Holders::Running,
-        }
+/// A process that may hold registrations that have ended.
+pub(crate) struct PossibleHolder<'a> {
+    record: &'a RankRecord,
+    process: u32,
+    state: Holders,
+}
+
+impl<'a> PossibleHolder<'a> {
+    /// The process of this id, of the rank with this record.
+    pub(crate) fn new(record: &'a RankRecord, process: u32) -> Self {
+        PossibleHolder { record, process, state: Holders::Running }
+    }
+
+    /// Removes from `all` the processes that hold nothing now, and returns the state of the others. What a process holds
+    /// later it finds invalid. `checks` as for
+    /// [`FindHolders`](crate::shared::registrations::FindHolders).
+    pub(crate) fn remaining(all: &mut Vec<Self>, checks: bool) -> Holders {
+        all.retain_mut(|holder| {
+            if checks {
+                holder.state = state_of(holder.process);
+            }
+            // SeqCst: see `Entry::hold`.
+            holder.state != Holders::None && holder.record.holding.load(Ordering::SeqCst) > 0
+        });
+        all.iter().map(|holder| holder.state).max().unwrap_or(Holders::None)
+    }
+}
+
+fn state_of(process: u32) -> Holders {
+    if !copy::exists(process) {
+        return Holders::None;
+    }
+    // A process whose state cannot be read counts as running.
+    match Stat::of(process) {
+        Ok(Some(Stat { state: b'T', .. })) => Holders::Stopped,
+        _ => Holders::Running,
     }
 }
 
@@ -161,14 +185,19 @@ mod tests {
 
     use super::*;
 
+    fn record(holding: u32) -> RankRecord {
+        // SAFETY: a record is valid when zeroed.
+        let record: RankRecord = unsafe { std::mem::zeroed() };
+        record.holding.store(holding, Ordering::Relaxed);
+        record
+    }
+
     /// A process holds a registration only while it lives and its count is not 0.
     #[test]
     fn the_dead_hold_nothing() {
         let of = |pid, holding| {
-            // SAFETY: a record is valid when zeroed.
-            let record: RankRecord = unsafe { std::mem::zeroed() };
-            record.holding.store(holding, Ordering::Relaxed);
-            record.as_holder(pid)
+            let record = record(holding);
+            PossibleHolder::remaining(&mut vec![PossibleHolder::new(&record, pid)], true)
         };
         let living = std::process::id();
         assert_eq!((of(living, 0), of(living, 1)), (Holders::None, Holders::Running));
@@ -183,5 +212,17 @@ mod tests {
         child.kill();
         drop(child);
         assert_eq!(of(pid, 1), Holders::None);
+    }
+
+    /// Ranks that always work on something, but in turn, are not waited for: none still holds what has ended.
+    #[test]
+    fn what_is_held_later_does_not_count() {
+        let (a, b, living) = (record(0), record(1), std::process::id());
+        let mut all = [&a, &b].map(|record| PossibleHolder::new(record, living)).into();
+        assert_eq!(PossibleHolder::remaining(&mut all, false), Holders::Running);
+        a.holding.store(1, Ordering::Relaxed);
+        assert_eq!(PossibleHolder::remaining(&mut all, true), Holders::Running);
+        b.holding.store(0, Ordering::Relaxed);
+        assert_eq!(PossibleHolder::remaining(&mut all, false), Holders::None);
     }
 }

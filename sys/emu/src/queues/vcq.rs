@@ -252,12 +252,12 @@ impl Vcq {
         let record = self.tni_record();
         let _guard = record.lock.lock();
         let job = &self.context.job;
-        self.table().deregister_user(self.place.extra, &|| job.find_holders());
+        self.table().deregister_user(self.place.extra, &mut job.find_holders());
         let cq = &record.cqs[usize::from(self.place.cq)];
         let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
         if left == 0 {
             self.check_no_registrations();
-            self.table().deregister_dynamic(&|| job.find_holders());
+            self.table().deregister_dynamic(&mut job.find_holders());
         }
         cq.used.store(left, Ordering::Relaxed);
     }

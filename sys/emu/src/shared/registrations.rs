@@ -50,8 +50,6 @@ pub(crate) struct Entry {
     flags: AtomicU32,
     /// Number of registrations; changed under the table's lock.
     refs: AtomicU32,
-    /// Not 0 if base and len describe a range, registered or remembered.
-    filled: AtomicU32,
     /// Operations that may be reading or writing the range.
     holders: AtomicU32,
     /// Time at which the pages were pinned, as a count of unmappings ([`Range::unmap_epoch`]).
@@ -62,7 +60,7 @@ pub(crate) struct Entry {
 #[repr(C, align(64))]
 pub(crate) struct StagTable {
     lock: SpinLock,
-    /// Number of dynamic entries filled since the CQ's first VCQ was created.
+    /// Number of the last dynamic entry filled since the CQ's first VCQ was created, plus one.
     high: AtomicU32,
     user: [Entry; USER],
     dynamic: [Entry; DYNAMIC],
@@ -96,8 +94,9 @@ pub(crate) enum Holders {
     Running,
 }
 
-/// Function that returns which living processes [hold](Entry::hold) any entry.
-pub(crate) type FindHolders<'a> = &'a dyn Fn() -> Holders;
+/// Function that returns which living processes may hold entries that ended before its first call. Its argument says
+/// whether it finds out anew which processes live, and which are stopped.
+pub(crate) type FindHolders<'a> = &'a mut dyn FnMut(bool) -> Holders;
 
 /// Memory that a valid STADD refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +136,6 @@ impl Entry {
         self.owner.store(range.owner, Ordering::Relaxed);
         self.flags.store(range.flags, Ordering::Relaxed);
         self.unmap_epoch.store(range.unmap_epoch, Ordering::Relaxed);
-        self.filled.store(1, Ordering::Relaxed);
         self.refs.store(1, Ordering::Relaxed);
         // Release pairs with the Acquire in get.
         self.state.store(state + 3, Ordering::Release);
@@ -174,10 +172,11 @@ impl Entry {
         while self.holders.load(Ordering::SeqCst) > 0 && self.refs.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
             let now = Instant::now();
-            if now < *check_at.get_or_insert(now + LIVENESS_INTERVAL) {
-                continue;
+            let checks = now >= *check_at.get_or_insert(now + LIVENESS_INTERVAL);
+            if checks {
+                check_at = None;
             }
-            match find_holders() {
+            match find_holders(checks) {
                 // The remaining holders have died.
                 Holders::None => return,
                 Holders::Stopped => {
@@ -187,7 +186,6 @@ impl Entry {
                 }
                 Holders::Running => stopped_at = None,
             }
-            check_at = None;
         }
     }
 
@@ -289,8 +287,7 @@ impl StagTable {
                 0 => (base, end) == (first, first + len),
                 _ => base <= first && first + len <= end,
             };
-            if e.filled.load(Ordering::Relaxed) != 0
-                && is_there
+            if is_there
                 && e.owner.load(Ordering::Relaxed) == range.owner
                 && e.flags.load(Ordering::Relaxed) == range.flags
             {
@@ -301,14 +298,10 @@ impl StagTable {
                 spare = Some(n);
             }
         }
-        let n = if high < DYNAMIC {
-            self.high.store(high as u32 + 1, Ordering::Relaxed);
-            high
-        } else if let Some(n) = spare {
-            n
-        } else {
+        let Some(n) = (high..DYNAMIC).find(|n| self.dynamic[*n].is_free()).or(spare) else {
             return fail(UTOFU_ERR_FULL, format!("all {DYNAMIC} STags of the CQ are registered"));
         };
+        self.high.store(high.max(n + 1) as u32, Ordering::Relaxed);
         self.dynamic[n].fill(first, len, range);
         Ok(dynamic_stadd(n) + offset)
     }
@@ -371,7 +364,7 @@ impl StagTable {
             }
         }
         drop(guard);
-        entries.iter().for_each(|e| e.wait_for_holders(find_holders));
+        entries.iter().for_each(|e| e.wait_for_holders(&mut *find_holders));
     }
 
     /// Ends all registrations of `reg_mem`: the CQ has no VCQ any more.
@@ -382,11 +375,10 @@ impl StagTable {
             if e.refs.load(Ordering::Relaxed) > 0 {
                 e.release(1);
             }
-            e.filled.store(0, Ordering::Relaxed);
         }
         self.high.store(0, Ordering::Relaxed);
         drop(guard);
-        self.dynamic[..high].iter().for_each(|e| e.wait_for_holders(find_holders));
+        self.dynamic[..high].iter().for_each(|e| e.wait_for_holders(&mut *find_holders));
     }
 }
 

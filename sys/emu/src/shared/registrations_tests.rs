@@ -4,8 +4,11 @@ use proptest::prelude::*;
 use std::alloc::{Layout, alloc_zeroed};
 
 const PAGE: u64 = 4096;
+
 /// Reports that no living process holds the entry.
-const NOBODY: FindHolders<'_> = &|| Holders::None;
+fn nobody(_: bool) -> Holders {
+    Holders::None
+}
 
 fn table() -> Box<StagTable> {
     let layout = Layout::new::<StagTable>();
@@ -67,11 +70,11 @@ fn the_end_of_a_registration_waits_for_operations() {
     let held = t.entry(stadd + 100).unwrap().hold(Some(&process));
     std::thread::scope(|threads| {
         let ends = threads.spawn(|| {
-            let find_holders = || {
-                n_asked.fetch_add(1, Ordering::Relaxed);
+            let mut find_holders = |checks| {
+                n_asked.fetch_add(u32::from(checks), Ordering::Relaxed);
                 if process.load(Ordering::SeqCst) > 0 { Holders::Running } else { Holders::None }
             };
-            t.deregister(stadd, &find_holders).unwrap();
+            t.deregister(stadd, &mut find_holders).unwrap();
             is_over.load(Ordering::Relaxed)
         });
         while t.lookup(stadd).is_some() || n_asked.load(Ordering::Relaxed) < 3 {
@@ -96,7 +99,7 @@ fn the_dead_are_not_waited_for() {
     t.register_user(range(0x20_000, 100), user).unwrap();
     for stadd in [stadd, user] {
         std::mem::forget(t.entry(stadd).unwrap().hold(None));
-        t.deregister(stadd, NOBODY).unwrap();
+        t.deregister(stadd, &mut nobody).unwrap();
         assert_eq!(t.lookup(stadd), None);
     }
     // The dead process may have been writing to this memory: the entry cannot describe other memory, but the same
@@ -104,6 +107,12 @@ fn the_dead_are_not_waited_for() {
     let again = t.register_user(range(0x30_000, 100), user);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
     assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(stadd));
+    // The same holds for the CQ's next VCQs.
+    t.deregister_dynamic(&mut nobody);
+    let other = t.register(range(0x30_000, 100), PAGE).unwrap();
+    assert_ne!(other, stadd);
+    assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(stadd));
+    assert_eq!(t.lookup(other).unwrap().addr, 0x30_000);
 }
 
 /// A stopped process may be in a copy. The wait for it is bounded, and starts anew whenever a holder runs.
@@ -112,18 +121,17 @@ fn the_stopped_are_not_waited_for_without_limit() {
     let t = table();
     let stadd = t.register(range(0x10_000, 8192), PAGE).unwrap();
     std::mem::forget(t.entry(stadd).unwrap().hold(None));
-    let n_asked = std::cell::Cell::new(0);
-    let last_run = std::cell::Cell::new(Instant::now());
-    let find_holders = || {
-        n_asked.set(n_asked.get() + 1);
-        if n_asked.get() % 5 == 0 && n_asked.get() < 20 {
-            last_run.set(Instant::now());
+    let (mut n_asked, mut last_run) = (0, Instant::now());
+    let mut find_holders = |checks| {
+        n_asked += u32::from(checks);
+        if checks && n_asked % 5 == 0 && n_asked < 20 {
+            last_run = Instant::now();
             return Holders::Running;
         }
         Holders::Stopped
     };
-    t.deregister(stadd, &find_holders).unwrap();
-    assert!(n_asked.get() >= 16 && last_run.get().elapsed() > STOPPED_WAIT);
+    t.deregister(stadd, &mut find_holders).unwrap();
+    assert!(n_asked >= 16 && last_run.elapsed() > STOPPED_WAIT);
     assert_eq!(t.lookup(stadd), None);
 }
 
@@ -133,15 +141,15 @@ fn registrations_are_counted_and_remembered() {
     let a = t.register(range(0x10_000, 8192), PAGE).unwrap();
     let b = t.register(range(0x10_010, 16), PAGE).unwrap();
     assert_eq!(b, a + 16);
-    t.deregister(a + 100, NOBODY).unwrap();
+    t.deregister(a + 100, &mut nobody).unwrap();
     assert!(t.lookup(a).is_some(), "one registration is left");
-    t.deregister(b, NOBODY).unwrap();
+    t.deregister(b, &mut nobody).unwrap();
     assert_eq!(t.lookup(a), None);
-    assert_eq!(t.deregister(a, NOBODY), Err(Code(UTOFU_ERR_INVALID_STADD)));
+    assert_eq!(t.deregister(a, &mut nobody), Err(Code(UTOFU_ERR_INVALID_STADD)));
     let part = t.register(range(0x10_000, 4096), PAGE).unwrap();
     assert_ne!(part, a, "pages that nobody has registered");
     assert_eq!(t.lookup(a), None);
-    t.deregister(part, NOBODY).unwrap();
+    t.deregister(part, &mut nobody).unwrap();
     assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(a), "the STag is remembered");
     assert!(t.lookup(a).is_some());
 }
@@ -170,7 +178,7 @@ fn stags_run_out_and_are_recycled() {
     }
     assert_eq!(t.register(page(9999), PAGE), Err(Code(UTOFU_ERR_FULL)));
     let third = 4100 << STAG_AT;
-    t.deregister(third, NOBODY).unwrap();
+    t.deregister(third, &mut nobody).unwrap();
     assert_eq!(t.register(page(9999), PAGE), Ok(third));
     assert_eq!(t.lookup(third).unwrap().addr, page(9999).addr);
     assert_eq!(t.lookup(4097 << STAG_AT), None, "odd STags do not exist");
@@ -186,9 +194,9 @@ fn user_stags_are_exact_and_exclusive() {
     assert_eq!((got.addr, got.bytes_left), (0x10_064, 1));
     let again = t.register_user(range(0x20_000, 100), stadd);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
-    t.deregister_user(8, NOBODY);
+    t.deregister_user(8, &mut nobody);
     assert!(t.lookup(stadd).is_some(), "another VCQ's");
-    t.deregister_user(9, NOBODY);
+    t.deregister_user(9, &mut nobody);
     assert_eq!(t.lookup(stadd), None);
     t.register_user(range(0x20_000, 100), stadd).unwrap();
 }
@@ -203,7 +211,7 @@ fn lookups_during_changes_are_consistent() {
         s.spawn(|| {
             for i in 1..=50_000u64 {
                 t.register_user(range(i << 20, i), stadd).unwrap();
-                t.deregister(stadd, NOBODY).unwrap();
+                t.deregister(stadd, &mut nobody).unwrap();
             }
             done.store(true, Ordering::Release);
         });
