@@ -131,30 +131,28 @@ pub(crate) fn notify_sender(
     deliver(origin, origin.block(), recent, &notice);
 }
 
-enum RegionError {
-    Stadd,
-    Length,
-}
-
-/// Returns the region of `len` bytes of the posting rank's own memory, registered on the sending CQ.
+/// Returns the region of `len` bytes of the posting rank's own memory, registered on the sending CQ, or one of the codes
+/// for a wrong STADD and a wrong length.
 #[inline]
-fn local_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, RegionError> {
+fn local_region(
+    origin: &Origin,
+    stadd: u64,
+    len: u32,
+    [stadd_code, length_code]: [c_int; 2],
+) -> std::result::Result<Region, c_int> {
     match origin.table().lookup(stadd) {
-        Some(r) if r.owner as usize != origin.context.rank => Err(RegionError::Stadd),
-        Some(r) if r.bytes_left < i64::from(len) => Err(RegionError::Length),
+        Some(r) if r.owner as usize != origin.context.rank => Err(stadd_code),
+        Some(r) if r.bytes_left < i64::from(len) => Err(length_code),
         Some(r) => Ok(r),
-        None => Err(RegionError::Stadd),
+        None => Err(stadd_code),
     }
 }
 
 /// Returns the address of a put's source, or a TCQ code.
 #[inline]
 pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
-    match local_region(origin, stadd, len) {
-        Ok(region) => Ok(region.addr),
-        Err(RegionError::Stadd) => Err(UTOFU_ERR_TCQ_STADD),
-        Err(RegionError::Length) => Err(UTOFU_ERR_TCQ_LENGTH),
-    }
+    let codes = [UTOFU_ERR_TCQ_STADD, UTOFU_ERR_TCQ_LENGTH];
+    local_region(origin, stadd, len, codes).map(|region| region.addr)
 }
 
 /// Returns the address of a get's destination, or a MRQ code.
@@ -164,12 +162,9 @@ pub(crate) fn get_destination(
     stadd: u64,
     len: u32,
 ) -> std::result::Result<u64, c_int> {
-    match local_region(origin, stadd, len) {
-        Ok(region) if region.read_only => Err(UTOFU_ERR_MRQ_LCL_MEMORY),
-        Ok(region) => Ok(region.addr),
-        Err(RegionError::Stadd) => Err(UTOFU_ERR_MRQ_LCL_STADD),
-        Err(RegionError::Length) => Err(UTOFU_ERR_MRQ_LCL_LENGTH),
-    }
+    let codes = [UTOFU_ERR_MRQ_LCL_STADD, UTOFU_ERR_MRQ_LCL_LENGTH];
+    let region = local_region(origin, stadd, len, codes)?;
+    if region.read_only { Err(UTOFU_ERR_MRQ_LCL_MEMORY) } else { Ok(region.addr) }
 }
 
 /// Executes the remote part of an operation. With `buffer_only` a get copies its bytes only to `buffer`, not yet to
