@@ -29,11 +29,12 @@
 //!
 //! As with the real device, a registration promises that the memory stays mapped until the last operation on it is
 //! over. Deregistering makes operations that *start* later end with an error code. It waits for operations in
-//! progress that move more than 256 bytes, unless the process that performs them has died; a shorter operation that
-//! has already looked up the registration may still access the memory. A rank that has polled the notice of a put
-//! sees all of the put's data. A rank that reads while another rank writes may see old bytes beside new ones, with
-//! two promises: an aligned word of 1, 2, 4 or 8 bytes comes from one put, and once the watched end of a put has
-//! changed the rest has changed too ([`Watched`]).
+//! progress that move more than 256 bytes from or to the memory as their target, unless the process that performs them
+//! has died; a shorter operation that has already looked up the registration may still access the memory. For the
+//! source of a put and the destination of a get it waits only in the late mode: otherwise the rank's own post accesses
+//! them. A rank that has polled the notice of a put sees all of the put's data. A rank that reads while another rank
+//! writes may see old bytes beside new ones, with two promises: an aligned word of 1, 2, 4 or 8 bytes comes from one
+//! put, and once the watched end of a put has changed the rest has changed too ([`Watched`]).
 
 mod mrq;
 mod sync;

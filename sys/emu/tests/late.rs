@@ -7,6 +7,7 @@ use common::*;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use utofu_emu::{Job, Model, c};
 use utofu_sys::*;
 
@@ -128,6 +129,53 @@ fn errors_come_late_too() {
             }
         };
         assert_eq!((code, notice.edata), (UTOFU_ERR_MRQ_RMT_STADD, 3));
+    }
+    a.close();
+    b.close();
+}
+
+/// The device's thread reads the source of a put and writes the destination of a get. The end of their registration
+/// waits for it.
+#[test]
+fn local_memory_is_not_used_after_its_deregistration() {
+    const WORDS: usize = 1 << 20;
+    let model = Model { late: Some(7), ..Model::default() };
+    let job = Job::with_model(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
+    let [(a, here), (b, there)] = two_ends(&job, WORDS);
+    // From the end on, which the device reaches last.
+    let fill = |p, value| (0..WORDS).rev().for_each(|at| set(p, at, value));
+    for i in 0..10 {
+        for is_put in [true, false] {
+            fill(here, 1);
+            fill(there, if is_put { 1 } else { 2 });
+            let post = if is_put { EndPoint::put } else { EndPoint::get };
+            assert_eq!(post(&a, b.id, a.stadd, b.stadd, 8 * WORDS, 0, TCQ | LCL), 0);
+            if is_put {
+                std::thread::sleep(Duration::from_micros(200 * i));
+            }
+            let start = Instant::now();
+            while !is_put && word(here, WORDS / 8) == 1 && start.elapsed().as_secs() < 10 {}
+            // SAFETY: only this thread uses the handle.
+            assert_eq!(unsafe { c::utofu_dereg_mem(a.handle, a.stadd, 0) }, 0);
+            fill(here, 3);
+            let sent = loop {
+                match a.poll_tcq() {
+                    Err(UTOFU_ERR_NOT_FOUND) => std::thread::yield_now(),
+                    sent => break sent,
+                }
+            };
+            if sent.is_ok() {
+                while a.poll_mrq().0 == UTOFU_ERR_NOT_FOUND {
+                    std::thread::yield_now();
+                }
+            }
+            let (p, value) = if is_put { (there, 1) } else { (here, 3) };
+            assert_eq!((0..WORDS).find(|at| word(p, *at) != value), None, "put: {is_put}");
+            let mut again = 0;
+            // SAFETY: the whole buffer, which is never freed.
+            let code = unsafe { c::utofu_reg_mem(a.handle, here.cast(), 8 * WORDS, 0, &mut again) };
+            assert_eq!((code, again), (0, a.stadd));
+        }
     }
     a.close();
     b.close();

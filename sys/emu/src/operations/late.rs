@@ -15,7 +15,7 @@ use crate::limits::ids::STAG_AT;
 use crate::mrq::RecentChunk;
 use crate::operations::checked::{self, check_overlap, pending_write, sum_of};
 use crate::operations::remote::{
-    Outcome, add_session_steps, execute_remote, get_destination, length, notify_sender,
+    Outcome, add_session_steps, execute_remote, get_destination, hold, length, notify_sender,
     notify_target, source,
 };
 use crate::operations::times::late_times;
@@ -24,7 +24,7 @@ use crate::queues::late::LateVcq;
 use crate::queues::targets::{self, Target};
 use crate::queues::vcq::{Order, Origin, Vcq};
 use crate::shared::copy::{self, AddressSpace};
-use crate::shared::registrations::{Region, StagTable};
+use crate::shared::registrations::{Hold, Region, StagTable};
 use crate::shared::watched::WriteOrder;
 use crate::sync::Ordering;
 use crate::timing::model::Times;
@@ -148,6 +148,11 @@ impl PendingOp for Posted {
     }
 }
 
+/// As [`hold`], for memory of the posting rank.
+fn hold_local(origin: &Origin, stadd: u64, len: u32) -> Option<Hold<'_>> {
+    hold(&origin.context.job, origin.table().entry(stadd), len)
+}
+
 impl Posted {
     /// Reports misuse if the operation is about to use `len` bytes of this region that were unmapped.
     fn check_region(&self, region: Option<Region>, len: u32) {
@@ -157,6 +162,10 @@ impl Posted {
 
     /// Reads the source. Returns the time in ns at which the next stage is due; `None` after an error.
     fn send(&mut self) -> Option<u64> {
+        let _held = match self.op.action {
+            Action::Put { lcl, len } => hold_local(&self.origin, lcl, len),
+            _ => None,
+        };
         let code = match self.op.action {
             Action::Put { lcl, len } => match source(&self.origin, lcl, len) {
                 Ok(from) => {
@@ -231,6 +240,7 @@ impl Posted {
     fn finish(&mut self, outcome: &Outcome) {
         let mut code = outcome.code;
         if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
+            let _held = hold_local(&self.origin, lcl, len);
             code = match get_destination(&self.origin, lcl, len) {
                 Ok(to) => {
                     self.check_region(self.origin.table().lookup(lcl), len);

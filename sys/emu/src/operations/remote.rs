@@ -4,6 +4,7 @@
 //! put is sent, and appears in the TCQ. An error at the target, or on the local side of a get, appears in the local
 //! MRQ. Both appear even if no notice was requested. A failed operation leaves no notice at the target.
 
+use crate::job::core::Job;
 use crate::job::records::VcqBlock;
 use crate::limits::ids::without_path;
 use crate::mrq::{Notice, PushError, RecentChunk};
@@ -12,7 +13,7 @@ use crate::queues::desc::{Action, Op};
 use crate::queues::targets::Target;
 use crate::queues::vcq::Origin;
 use crate::shared::copy::{self, CopyError};
-use crate::shared::registrations::Region;
+use crate::shared::registrations::{Entry, Hold, Region};
 use crate::shared::watched::{LINE, WriteOrder};
 use crate::sync::Ordering;
 use std::ffi::c_int;
@@ -131,6 +132,14 @@ pub(crate) fn notify_sender(
     deliver(origin, origin.block(), recent, &notice);
 }
 
+/// Holds the registration whose memory the calling thread is about to look up and to copy `len` bytes of, if these are
+/// more than a line: a thread can lose its processor during any copy; during a long copy this is likely.
+#[inline]
+pub(crate) fn hold<'a>(job: &'a Job, entry: Option<&'a Entry>, len: u32) -> Option<Hold<'a>> {
+    let process = job.me.map(|me| &job.rank_record(me).holding);
+    entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process))
+}
+
 /// Returns the region of `len` bytes of the posting rank's own memory, registered on the sending CQ, or one of the codes
 /// for a wrong STADD and a wrong length.
 #[inline]
@@ -185,9 +194,7 @@ pub(crate) unsafe fn execute_remote(
     let job = &*origin.context.job;
     let mut value = 0;
     let entry = target.table.entry(op.rmt);
-    // A thread can lose its processor during any copy; during a long copy this is likely.
-    let process = job.me.map(|me| &job.rank_record(me).holding);
-    let _held = entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process));
+    let _held = hold(job, entry, len);
     let code = match entry.and_then(|entry| entry.get(op.rmt)) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
         Some(r) if r.bytes_left < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
