@@ -12,7 +12,9 @@ use crate::timing::model::Model;
 use hopbine_meet::{
     Exchange, PtracePermission, create_memory, fresh_number, host, open_memory, proc_pid,
 };
+use rustc_hash::FxBuildHasher;
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::os::fd::AsRawFd;
 
 /// Other ranks read this word to check that they can read this process's memory.
@@ -24,8 +26,8 @@ const WORD: u64 = 0x686f_7062_696e_6521;
 #[derive(Clone, Copy, PartialEq)]
 struct RankInfo {
     host: u64,
-    /// Bytes of the arena and the shape, which must be equal on all ranks.
-    settings: [u64; 4],
+    /// Hash of everything that must be equal on all ranks.
+    settings: u64,
     process: u64,
     /// Address of [`PROBE`] in the rank's process.
     probe: u64,
@@ -33,12 +35,12 @@ struct RankInfo {
     memory: [u64; 3],
 }
 
-const WORDS: usize = 10;
+const WORDS: usize = 7;
 
 impl RankInfo {
     fn encode(&self) -> Vec<u8> {
-        let RankInfo { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] } = *self;
-        let words: [u64; WORDS] = [host, a, b, c, d, process, probe, e, f, g];
+        let RankInfo { host, settings, process, probe, memory: [a, b, c] } = *self;
+        let words: [u64; WORDS] = [host, settings, process, probe, a, b, c];
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
@@ -46,10 +48,10 @@ impl RankInfo {
     fn decode(bytes: &[u8]) -> Option<RankInfo> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let words: &[_; WORDS] = words.try_into().ok()?;
-        let [host, a, b, c, d, process, probe, e, f, g] = words.map(u64::from_le_bytes);
+        let [host, settings, process, probe, a, b, c] = words.map(u64::from_le_bytes);
         // 0 and numbers above the range of pid_t have other meanings in system calls.
         let is_process = (1..=i32::MAX as u64).contains(&process);
-        let info = RankInfo { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] };
+        let info = RankInfo { host, settings, process, probe, memory: [a, b, c] };
         is_process.then_some(info)
     }
 }
@@ -65,11 +67,12 @@ pub(crate) fn job(
 ) -> Result<Job, JobError> {
     let (rank, layout) = (exchange.rank(), ArenaLayout::of(&placement));
     let created = (rank == 0).then(|| create(layout)).transpose();
-    let [x, y, z] = placement.shape.map(u64::from);
+    let Placement { shape, node_of, sharing, .. } = &placement;
+    let settings = FxBuildHasher.hash_one((layout.len, shape, node_of, sharing));
     let info = created.as_ref().map(|created| {
         let info = RankInfo {
             host: host(),
-            settings: [layout.len, x, y, z],
+            settings,
             process: std::process::id().into(),
             probe: &raw const PROBE as u64,
             memory: created.as_ref().map_or([0; 3], |(_, _, memory)| *memory),
@@ -92,8 +95,8 @@ pub(crate) fn job(
         if info.settings != infos[0].settings {
             return Err(mismatch(
                 rank,
-                "has other settings than rank 0: all ranks need the same HOPBINE_TORUS and \
-                 HOPBINE_RANKS_PER_NODE",
+                "has other settings than rank 0: all ranks need the same HOPBINE_TORUS, \
+                 HOPBINE_RANKS_PER_NODE and HOPBINE_EMU_CQS",
             ));
         }
     }

@@ -24,7 +24,7 @@ fn groups(n: usize) -> usize {
 }
 
 /// How the ranks of a node share its TNIs and CQs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Sharing {
     groups: usize,
     /// Ranks among which the CQs of a TNI are divided.

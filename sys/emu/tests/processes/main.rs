@@ -234,11 +234,20 @@ fn a_missing_rank_is_named() {
 fn ranks_with_other_settings_are_refused() {
     const TEST: &str = "ranks_with_other_settings_are_refused";
     if !playing(TEST) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("rendezvous");
-        let all = [("HOPBINE_SIZE", "2"), ("HOPBINE_RENDEZVOUS", path.to_str().unwrap())];
-        let with = |r, torus| rank(TEST, r, &[all[0], all[1], ("HOPBINE_TORUS", torus)]);
-        return all_fine(&wait(vec![with(0, "1x2x1"), with(1, "2x1x1")]));
+        for [first, second] in [
+            [("HOPBINE_TORUS", "1x2x1"), ("HOPBINE_TORUS", "2x1x1")],
+            [("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANKS_PER_NODE", "3")],
+            [("HOPBINE_EMU_CQS", "0,5"), ("HOPBINE_EMU_CQS", "0,6")],
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("rendezvous");
+            let path = ("HOPBINE_RENDEZVOUS", path.to_str().unwrap());
+            let all = [("HOPBINE_SIZE", "4"), path, ("HOPBINE_RANKS_PER_NODE", "2")];
+            let with = |r, own| rank(TEST, r, &[all[0], all[1], all[2], own]);
+            let ranks = (0..4).map(|r| with(r, if r == 1 { second } else { first }));
+            all_fine(&wait(ranks.collect()));
+        }
+        return;
     }
     let mut at = [0u8; 6];
     // SAFETY: room for six bytes.
