@@ -99,8 +99,9 @@ pub fn hops(p: TofuCoord, q: TofuCoord) -> u32 {
         .sum()
 }
 
-/// The cycle over x and a (or z and c): out along a = 0, back along a = 1.
-fn walk2(units: u32, at: u32) -> (u32, u32) {
+/// The cycle over x and a (or z and c): out along a = 0, back along a = 1. Returns x and a of the node at place `at` of
+/// `2 * units`.
+pub fn walk2(units: u32, at: u32) -> (u32, u32) {
     if at < units { (at, 0) } else { (2 * units - 1 - at, 1) }
 }
 
@@ -110,8 +111,8 @@ fn walk2_inverse(units: u32, unit: u32, inner: u32) -> u32 {
 
 /// The cycle over y and b: out along b = 0, and back through b = 1 and 2, which are both visited in a unit before
 /// the next unit. Each unit is entered at the b at which the previous unit was left. The cycle ends next to its
-/// start, as 1 and 2 are both neighbours of 0 on b's ring.
-fn walk3(units: u32, at: u32) -> (u32, u32) {
+/// start, as 1 and 2 are both neighbours of 0 on b's ring. Returns y and b of the node at place `at` of `3 * units`.
+pub fn walk3(units: u32, at: u32) -> (u32, u32) {
     if at < units {
         return (at, 0);
     }

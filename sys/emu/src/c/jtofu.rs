@@ -300,9 +300,8 @@ pub unsafe extern "C" fn jtofu_query_onesided_hops(
     jtofu_call(|| {
         // SAFETY: the caller's promise; every member of the union is six bytes.
         let c = unsafe { load(coords, "coords")?.a };
-        node_of(c)?;
-        let me = current()?;
-        let n = crate::limits::coords::hops(me.job.coords_of(me.rank), c, me.job.placement.extent);
+        let (me, to) = (current()?, node_of(c)?);
+        let n = me.job.hops(me.job.node_of(me.rank), to);
         // SAFETY: the caller's promise.
         unsafe { store(num_hops, n as usize, "num_hops") }
     })

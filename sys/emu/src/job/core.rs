@@ -285,7 +285,13 @@ impl Job {
     }
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
-        coords::hops(self.placement.nodes[from], self.placement.nodes[to], self.placement.extent)
+        self.route(from, to).count() as u64
+    }
+
+    /// Returns the links from one node to another, as [`links::route`].
+    fn route(&self, from: usize, to: usize) -> impl Iterator<Item = (Coords, usize)> {
+        let Placement { nodes, extent, .. } = &self.placement;
+        links::route(nodes[from], nodes[to], *extent)
     }
 
     /// Returns the links from one node to another, and the TNI at which the data arrive. Links of coordinates where
@@ -296,9 +302,7 @@ impl Job {
         to: usize,
         arriving: &'a Calendar,
     ) -> Vec<&'a Calendar> {
-        let Placement { nodes, extent, .. } = &self.placement;
-        let links = links::route(nodes[from], nodes[to], *extent);
-        let known = links.filter_map(|(at, out)| {
+        let known = self.route(from, to).filter_map(|(at, out)| {
             self.placement.node_at(at).map(|node| &self.node(node).links[out])
         });
         known.chain([arriving]).collect()

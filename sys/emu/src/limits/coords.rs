@@ -1,50 +1,25 @@
-//! Tofu coordinates for a logical shape, and distances in hops.
+//! Tofu coordinates for a logical shape.
 //!
-//! A logical torus X x Y x Z is folded into six coordinates as on the real machine. An even X runs along x, out with
-//! a = 0 and back with a = 1; an even Z runs in the same way along z and c. A Y that is a multiple of three runs in a
-//! snake through b. Neighbours are then one hop apart. Other sizes use x, y, z alone; a size larger than 256 that
-//! cannot be folded is split without regard to neighbourhood.
+//! A logical torus X x Y x Z is folded into six coordinates as on the real machine: an even X runs along a closed cycle
+//! through x and a, an even Z through z and c, and a Y that is a multiple of three through y and b
+//! ([`hopbine_torus::geometry::tofu`]). Neighbours are then one hop apart. Other sizes use x, y, z alone; a size larger
+//! than 256 that cannot be folded is split without regard to neighbourhood.
 
 use crate::limits::error::JobError;
 use crate::limits::ids::{ABC, Coords};
+use hopbine_torus::geometry::tofu::{walk2, walk3};
 
-/// Folding of one axis into a long (0..256) and a short coordinate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fold {
-    /// Long coordinate only.
-    Straight,
-    /// Out with short coordinate 0, back with 1: a ring of even length.
-    Ring,
-    /// Short coordinates 0, 1, 2, then 2, 1, 0, and so on.
-    Snake,
-    /// Quotient and remainder of a division by the size of the short coordinate.
-    Split,
-}
-
-fn fold_of(size: u32, short: u32) -> Option<Fold> {
-    if size > 256 * short {
-        None
-    } else if short == 2 && size.is_multiple_of(2) && size > 2 {
-        Some(Fold::Ring)
-    } else if short == 3 && size.is_multiple_of(3) && size > 3 {
-        Some(Fold::Snake)
-    } else if size <= 256 {
-        Some(Fold::Straight)
-    } else {
-        Some(Fold::Split)
-    }
-}
-
-fn fold(fold: Fold, size: u32, short: u32, v: u32) -> (u8, u8) {
-    let (long, s) = match fold {
-        Fold::Straight => (v, 0),
-        Fold::Ring if v < size / 2 => (v, 0),
-        Fold::Ring => (size - 1 - v, 1),
-        Fold::Snake if (v / 3).is_multiple_of(2) => (v / 3, v % 3),
-        Fold::Snake => (v / 3, 2 - v % 3),
-        Fold::Split => (v / short, v % short),
+/// Returns the long (x, y or z, below 256) and the short coordinate (a, b or c, below `short`) of a node of a logical
+/// axis; `size` is at most 256 times `short`.
+fn fold(size: u32, short: u32, at: u32) -> (u8, u8) {
+    let is_closed = size > short && size.is_multiple_of(short);
+    let (long, short) = match short {
+        2 if is_closed => walk2(size / 2, at),
+        3 if is_closed => walk3(size / 3, at),
+        _ if size <= 256 => (at, 0),
+        _ => (at / short, at % short),
     };
-    (long as u8, s as u8)
+    (long as u8, short as u8)
 }
 
 /// Returns a shape as exactly three sizes: missing sizes are 1, sizes after the third are multiplied into it.
@@ -61,7 +36,7 @@ pub(crate) fn to_3d(shape: &[u32]) -> Result<[u32; 3], JobError> {
     if out.contains(&0) {
         return Err(JobError::Shape(format!("shape {shape:?}: every size must be at least 1")));
     }
-    if (0..3).any(|i| fold_of(out[i], u32::from(ABC[i])).is_none()) {
+    if (0..3).any(|i| out[i] > 256 * u32::from(ABC[i])) {
         return Err(too_large());
     }
     Ok(out)
@@ -71,9 +46,7 @@ pub(crate) fn to_3d(shape: &[u32]) -> Result<[u32; 3], JobError> {
 pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
     let [nx, ny, nz] = to_3d(shape)?;
     let along = |i: usize, size: u32| -> Vec<(u8, u8)> {
-        let short = u32::from(ABC[i]);
-        let f = fold_of(size, short).unwrap_or(Fold::Split);
-        (0..size).map(|v| fold(f, size, short, v)).collect()
+        (0..size).map(|at| fold(size, ABC[i].into(), at)).collect()
     };
     let (xs, ys, zs) = (along(0, nx), along(1, ny), along(2, nz));
     let mut out = Vec::with_capacity(xs.len() * ys.len() * zs.len());
@@ -85,17 +58,6 @@ pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
         }
     }
     Ok(out)
-}
-
-/// Returns the hops between two nodes of a system whose sizes are `extent`; x, y, z and b are rings.
-pub(crate) fn hops(from: Coords, to: Coords, extent: Extent) -> u64 {
-    (0..6)
-        .map(|i| {
-            let d = u64::from(from[i].abs_diff(to[i]));
-            let size = u64::from(extent[i]).max(u64::from(from[i].max(to[i])) + 1);
-            if i == 3 || i == 5 { d } else { d.min(size - d) }
-        })
-        .sum()
 }
 
 /// Largest coordinate plus one along each axis: up to 256.
@@ -110,6 +72,7 @@ pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Extent {
 mod tests {
     use super::*;
     use crate::limits::ids::coords_ok;
+    use crate::timing::links::route;
     use std::collections::HashSet;
 
     #[test]
@@ -140,14 +103,13 @@ mod tests {
         let all = of_shape(&[512]).unwrap();
         let e = extent(all.iter().copied());
         for (to, expected) in [([255, 0, 0, 0, 0, 0], 1), ([128, 0, 0, 0, 0, 0], 128)] {
-            assert_eq!(hops([0; 6], to, e), expected);
-            assert_eq!(crate::timing::links::route([0; 6], to, e).count() as u64, expected);
+            assert_eq!(route([0; 6], to, e).count(), expected);
         }
     }
 
     #[test]
     fn neighbours_of_a_folded_ring_are_one_hop_apart() {
-        for shape in [[8, 1, 1], [1, 12, 1], [1, 1, 6], [6, 6, 4]] {
+        for shape in [[8, 1, 1], [1, 12, 1], [1, 9, 1], [1, 1, 6], [6, 6, 4]] {
             let all = of_shape(&shape).unwrap();
             let e = extent(all.iter().copied());
             let at = |x: u32, y: u32, z: u32| {
@@ -155,7 +117,7 @@ mod tests {
             };
             for (x, y, z) in [(0, 0, 0), (shape[0] - 1, shape[1] - 1, shape[2] - 1), (1, 1, 1)] {
                 for (dx, dy, dz) in [(1, 0, 0), (0, 1, 0), (0, 0, 1)] {
-                    let h = hops(at(x, y, z), at(x + dx, y + dy, z + dz), e);
+                    let h = route(at(x, y, z), at(x + dx, y + dy, z + dz), e).count();
                     assert!(h <= 1, "{shape:?} {x} {y} {z}: {h} hops");
                 }
             }
