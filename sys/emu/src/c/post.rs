@@ -241,7 +241,7 @@ impl StridedOp {
         let mut size = 0;
         loop {
             let [first, second] = self.op.pack();
-            // SAFETY: the manual's room for descriptors is 64 bytes for every operation.
+            // SAFETY: room for the descriptors of all blocks by the caller's promise.
             unsafe {
                 let to = desc.byte_add(size).cast::<Entry>();
                 to.write(first);
@@ -297,7 +297,8 @@ fn check_session_start(vcq: &Vcq) -> Result<()> {
     if vcq.context.job.model.has_latency() {
         return fail(
             UTOFU_ERR_NOT_SUPPORTED,
-            "the emulator runs no sessions where operations take time (HOPBINE_EMU_*_NS, _MBPS)",
+            "the emulator runs no sessions where operations take time (HOPBINE_EMU_MACHINE, \
+             HOPBINE_EMU_JITTER_NS)",
         );
     }
     Ok(())

@@ -171,7 +171,7 @@ pub(super) unsafe fn store_optional<T>(to: *mut T, value: T) -> Result<()> {
 /// Writes the position of a TNI: the six coordinates of its node, and its number.
 ///
 /// # Safety
-/// As [`maybe`].
+/// As [`store_optional`].
 pub(super) unsafe fn store_optional_tni(
     at: TniPlace,
     coords: *mut u8,
