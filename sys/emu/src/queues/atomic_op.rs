@@ -14,39 +14,27 @@ use utofu_sys::*;
 /// Update of the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Update {
-    Swap(u64),
-    Add(u64),
-    Xor(u64),
-    And(u64),
-    Or(u64),
+    /// One of uTofu's operators, SWAP to OR, with a value.
+    Fetch { op: utofu_armw_op, value: u64 },
     /// Store `new` if the value is `old`.
-    Compare {
-        old: u64,
-        new: u64,
-    },
+    Compare { old: u64, new: u64 },
 }
 
 impl Update {
     /// Returns the update for a uTofu operator number.
     pub(crate) fn of(op: utofu_armw_op, value: u64) -> Option<Update> {
-        Some(match op {
-            UTOFU_ARMW_OP_SWAP => Update::Swap(value),
-            UTOFU_ARMW_OP_ADD => Update::Add(value),
-            UTOFU_ARMW_OP_XOR => Update::Xor(value),
-            UTOFU_ARMW_OP_AND => Update::And(value),
-            UTOFU_ARMW_OP_OR => Update::Or(value),
-            _ => return None,
-        })
+        let is_known = (UTOFU_ARMW_OP_SWAP..=UTOFU_ARMW_OP_OR).contains(&op);
+        is_known.then_some(Update::Fetch { op, value })
     }
 
     /// Returns the new value, of which a 4-byte operation uses the low half.
     fn apply(self, v: u64) -> u64 {
         match self {
-            Update::Swap(x) => x,
-            Update::Add(x) => v.wrapping_add(x),
-            Update::Xor(x) => v ^ x,
-            Update::And(x) => v & x,
-            Update::Or(x) => v | x,
+            Update::Fetch { op: UTOFU_ARMW_OP_SWAP, value } => value,
+            Update::Fetch { op: UTOFU_ARMW_OP_ADD, value } => v.wrapping_add(value),
+            Update::Fetch { op: UTOFU_ARMW_OP_XOR, value } => v ^ value,
+            Update::Fetch { op: UTOFU_ARMW_OP_AND, value } => v & value,
+            Update::Fetch { value, .. } => v | value,
             Update::Compare { old, new } if v == old => new,
             Update::Compare { .. } => v,
         }

@@ -88,11 +88,7 @@ impl Op {
             Action::Get { lcl, len } => (5, len, lcl, [0; 4]),
             Action::Atomic { width, update } => {
                 let (op, a, b) = match update {
-                    Update::Swap(v) => (UTOFU_ARMW_OP_SWAP, v, 0),
-                    Update::Add(v) => (UTOFU_ARMW_OP_ADD, v, 0),
-                    Update::Xor(v) => (UTOFU_ARMW_OP_XOR, v, 0),
-                    Update::And(v) => (UTOFU_ARMW_OP_AND, v, 0),
-                    Update::Or(v) => (UTOFU_ARMW_OP_OR, v, 0),
+                    Update::Fetch { op, value } => (op, value, 0),
                     // Two 4-byte values fit into the first entry.
                     Update::Compare { old, new } if width == 4 => (0, old | new << 32, 0),
                     Update::Compare { old, new } => (0, old, new),

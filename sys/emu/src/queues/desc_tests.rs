@@ -65,7 +65,7 @@ fn entries_are_those_that_were_counted() {
         (Action::Piggyback { data, len: 1, entries: 1 }, 1),
         (atomic(4, compare), 1),
         (atomic(8, compare), 2),
-        (atomic(8, Update::Add(1)), 1),
+        (atomic(8, Update::Fetch { op: UTOFU_ARMW_OP_ADD, value: 1 }), 1),
     ] {
         assert_eq!(op(action).entries(), entries, "{action:?}");
     }
