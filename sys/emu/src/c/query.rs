@@ -11,13 +11,7 @@ use std::ffi::{c_char, c_int};
 use std::ops::Range;
 use utofu_sys::*;
 
-/// A record that the library owns and that callers may read at any time.
-struct StaticCaps<T>(T);
-
-// SAFETY: only ever read, by this module and (by the interface's rules) by callers.
-unsafe impl<T> Sync for StaticCaps<T> {}
-
-static ONESIDED: StaticCaps<utofu_onesided_caps> = StaticCaps(utofu_onesided_caps {
+static ONESIDED: utofu_onesided_caps = utofu_onesided_caps {
     flags: UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE | UTOFU_ONESIDED_CAP_FLAG_ARMW,
     armw_ops: UTOFU_ONESIDED_CAP_ARMW_OP_CSWAP
         | UTOFU_ONESIDED_CAP_ARMW_OP_SWAP
@@ -35,9 +29,9 @@ static ONESIDED: StaticCaps<utofu_onesided_caps> = StaticCaps(utofu_onesided_cap
     max_edata_size: 1,
     max_mtu: MAX_MTU,
     max_gap: MAX_GAP,
-});
+};
 
-static BARRIER: StaticCaps<utofu_barrier_caps> = StaticCaps(utofu_barrier_caps {
+static BARRIER: utofu_barrier_caps = utofu_barrier_caps {
     flags: 0,
     reduce_ops: UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER
         | UTOFU_BARRIER_CAP_REDUCE_OP_BAND
@@ -49,7 +43,7 @@ static BARRIER: StaticCaps<utofu_barrier_caps> = StaticCaps(utofu_barrier_caps {
         | UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM,
     max_uint64_reduction: MAX_INTEGERS,
     max_double_reduction: MAX_DOUBLES,
-});
+};
 
 /// Writes a new array of the TNI ids `tnis`, which the caller frees with C's `free`.
 unsafe fn list(tnis: Range<usize>, ids: *mut *mut utofu_tni_id_t, n: *mut usize) -> Result<()> {
@@ -121,7 +115,7 @@ pub unsafe extern "C" fn utofu_query_onesided_caps(
     tni_caps: *mut *mut utofu_onesided_caps,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { caps(tni_id, &raw const ONESIDED.0, tni_caps) }
+    unsafe { caps(tni_id, &raw const ONESIDED, tni_caps) }
 }
 
 /// Writes a pointer to the library's record of the capabilities of a TNI's gates. Errors: INVALID_TNI_ID,
@@ -134,7 +128,7 @@ pub unsafe extern "C" fn utofu_query_barrier_caps(
     tni_caps: *mut *mut utofu_barrier_caps,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { caps(tni_id, &raw const BARRIER.0, tni_caps) }
+    unsafe { caps(tni_id, &raw const BARRIER, tni_caps) }
 }
 
 /// Writes the version of the interconnect, 3.0; skips null pointers.
