@@ -38,7 +38,7 @@ const FREE: usize = 4;
 #[cfg(loom)]
 pub(crate) const CAPACITY: u64 = 4;
 
-/// A notice: five words that only the poster and the poller interpret, and two numbers for the queue's reader.
+/// A notice: four words that only the poster and the poller interpret, and two numbers for the queue's reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notice {
     /// Kind, edata and return code, packed by the poster.
@@ -47,9 +47,7 @@ pub(crate) struct Notice {
     pub vcq: u64,
     /// Remote STADD.
     pub rmt: u64,
-    /// Local STADD.
-    pub lcl: u64,
-    /// Old value of an atomic operation.
+    /// Local notices: old value of an atomic operation, or local STADD of a get. As `rmt` in other notices.
     pub value: u64,
     /// Local notices: number of local entries posted up to this one. 0 in other notices.
     pub order: u64,
@@ -62,7 +60,7 @@ pub(crate) struct Notice {
 #[derive(Default)]
 pub(crate) struct Entry {
     seq: AtomicU64,
-    words: [AtomicU64; 7],
+    words: [AtomicU64; 6],
 }
 
 /// Entries of [`CHUNK`] consecutive indices. Valid when zeroed.
@@ -190,15 +188,8 @@ impl Ring {
             *recent = RecentChunk { run: run_of(index), chunk: self.chunk(chunks, index)? };
         }
         let entry = &chunks.at(recent.chunk).entries[(index % CHUNK) as usize];
-        let words = [
-            notice.meta,
-            notice.vcq,
-            notice.rmt,
-            notice.lcl,
-            notice.value,
-            notice.order,
-            notice.ready_at,
-        ];
+        let words =
+            [notice.meta, notice.vcq, notice.rmt, notice.value, notice.order, notice.ready_at];
         for (to, from) in entry.words.iter().zip(words) {
             to.store(from, Ordering::Relaxed);
         }
@@ -287,7 +278,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Returns the next notice, if it is complete.
-    // Inlined: polls mostly find nothing, and a call would copy the 56 bytes of a notice once more.
+    // Inlined: polls mostly find nothing, and a call would copy the 48 bytes of a notice once more.
     #[inline(always)]
     pub(crate) fn pop(&mut self, ring: &Ring, chunks: &impl Chunks) -> Option<Notice> {
         if self.chunk == 0 {
@@ -300,20 +291,12 @@ impl Reader {
         if entry.seq.load(Ordering::Acquire) != self.next + 1 {
             return None;
         }
-        let w: [u64; 7] = std::array::from_fn(|i| entry.words[i].load(Ordering::Relaxed));
+        let w: [u64; 6] = std::array::from_fn(|i| entry.words[i].load(Ordering::Relaxed));
         self.next += 1;
         if self.next.is_multiple_of(CHUNK) {
             self.release_chunk(ring);
         }
-        Some(Notice {
-            meta: w[0],
-            vcq: w[1],
-            rmt: w[2],
-            lcl: w[3],
-            value: w[4],
-            order: w[5],
-            ready_at: w[6],
-        })
+        Some(Notice { meta: w[0], vcq: w[1], rmt: w[2], value: w[3], order: w[4], ready_at: w[5] })
     }
 
     /// Skips a notice that its sender has not written.

@@ -39,10 +39,9 @@ fn notice(sender: u64, n: u64) -> Notice {
         meta: v,
         vcq: sender + 1,
         rmt: v << 8,
-        lcl: v << 16,
-        value: v << 24,
-        order: v << 32,
-        ready_at: v << 40,
+        value: v << 16,
+        order: v << 24,
+        ready_at: v << 32,
     }
 }
 

@@ -35,7 +35,7 @@ impl Chunks for Heap {
 }
 
 fn notice(sender: u64, n: u64) -> Notice {
-    Notice { vcq: sender, rmt: n, lcl: n ^ 0xff, ready_at: 3, ..Notice::default() }
+    Notice { vcq: sender, rmt: n, value: n ^ 0xff, ready_at: 3, ..Notice::default() }
 }
 
 #[test]

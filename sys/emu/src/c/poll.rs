@@ -56,7 +56,9 @@ pub unsafe extern "C" fn utofu_poll_mrq(
             vcq_id: n.vcq,
             edata: edata.into(),
             rmt_value: n.value,
-            lcl_stadd: n.lcl,
+            // As in Fujitsu's library: the manual leaves the field open in local notices, which have an order other
+            // than 0.
+            lcl_stadd: if n.order == 0 { 0 } else { n.value },
             rmt_stadd: n.rmt,
             reserved: [0; 2],
         };

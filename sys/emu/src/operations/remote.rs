@@ -113,9 +113,7 @@ pub(crate) fn notify_sender(
     if outcome.code == UTOFU_SUCCESS && !op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
         return;
     }
-    // The manual leaves these fields open. As in Fujitsu's library, both hold the same value in the notices of gets
-    // and atomic operations.
-    let both = match op.action {
+    let value = match op.action {
         Action::Get { lcl, len } => lcl.wrapping_add(len.into()),
         Action::Atomic { .. } => outcome.value,
         _ => 0,
@@ -124,8 +122,7 @@ pub(crate) fn notify_sender(
         meta: pack_meta(kinds(op).0, op.edata, outcome.code),
         vcq: without_path(op.vcq),
         rmt: notice_stadd(op),
-        lcl: both,
-        value: both,
+        value,
         order,
         ready_at,
     };
