@@ -266,7 +266,7 @@ int hopbine_scan(const void *sendbuf,
                  hopbine_comm_t comm);
 
 // As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
-// x - 1, and `recvbuf` of rank 0 stays as it is.
+// x - 1, and `recvbuf` of rank 0 stays as it is; it may be null unless the call is in place.
 int hopbine_exscan(const void *sendbuf,
                    void *recvbuf,
                    int64_t count,

@@ -22,11 +22,13 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
         sent *= state->size;
     }
     const int in_place = call->send == MPI_IN_PLACE;
+    /* Rank 0 of an exscan has no result: its receive buffer matters only in place. */
+    const int uses_recv = is_root && received > 0 && (c != EXSCAN || state->rank > 0 || in_place);
     int served = 0;
     if (sent <= 0) {
         call->reason = "no data";
     } else if ((in_place && !is_root) ||
-               (kernel == BY_HOPBINE && (!call->send || (is_root && received > 0 && !call->recv)))) {
+               (kernel == BY_HOPBINE && (!call->send || (uses_recv && !call->recv)))) {
         call->reason = "argument";
     } else if (refuses_aliases && is_root && call->send == call->recv) {
         call->reason = "argument";
@@ -35,7 +37,7 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
     } else {
         served = 1;
         /* If the send buffer overlaps the result, hopbine gets a copy of it. */
-        if (!in_place && is_root && buffers_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
+        if (!in_place && uses_recv && buffers_overlap(call->send, sent * type.bytes, call->recv, received * type.bytes)) {
             *error = open_block(&job->send, call->send, sent, call->recv_type);
             if (*error == MPI_SUCCESS) *error = allocate_copy(&job->send);
             if (*error == MPI_SUCCESS) *code = begin_call(call, job);

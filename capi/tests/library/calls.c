@@ -88,7 +88,7 @@ static void collectives(hopbine_comm_t comm, enum form form, int64_t count) {
         for (int64_t i = 0; i < count; i++)
             EXPECT(recv[i] == (rank + 1) * value(0, 0, i) + 1000003 * (rank * (rank + 1) / 2));
         fill(input, count, 1);
-        RUN(form, exscan, from, recv, count, type, HOPBINE_SUM);
+        RUN(form, exscan, from, rank > 0 || in_place ? recv : NULL, count, type, HOPBINE_SUM);
         for (int64_t i = 0; rank > 0 && i < count; i++)
             EXPECT(recv[i] == rank * value(0, 0, i) + 1000003 * (rank * (rank - 1) / 2));
 

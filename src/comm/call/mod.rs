@@ -322,8 +322,12 @@ impl<'a> Call<'a> {
                 }
                 continue;
             }
-            // Where only the root uses a buffer, another rank may pass one of any length.
-            let counts = needed > 0 || !collective.is_rooted() || rank == self.root;
+            // A buffer that only other ranks use may have any length here.
+            let is_others = match collective {
+                C::Exscan => rank == 0,
+                _ => collective.is_rooted() && rank != self.root,
+            };
+            let counts = needed > 0 || !is_others;
             if found != needed && counts {
                 return Err(Error::BufferLength { collective, which, found, needed });
             }
@@ -370,6 +374,8 @@ impl<'a> Call<'a> {
         let is_root = rank == self.root;
         let at_root = |count: u64| if is_root { count } else { 0 };
         let (send, recv) = match self.collective {
+            // Rank 0 has no result, and input in the receive buffer only in place.
+            C::Exscan if rank == 0 && !self.in_place => (one, 0),
             C::Allreduce | C::Scan | C::Exscan => (one, one),
             C::ReduceScatter if self.in_place => return (0, all),
             C::ReduceScatter => (all, one),

@@ -77,14 +77,14 @@ macro_rules! collectives {
             Exscan regular
             rust {
                 /// Combines the vectors of the ranks before this one, in their order. The receive buffer of rank 0
-                /// is unchanged.
+                /// is unchanged, and may have any length.
                 exscan(send: In, recv: Out, op: Op)
-                /// Prepares [`exscan`](Communicator::exscan) of `send`.
+                /// Prepares [`exscan`](Communicator::exscan) of `send`; rank 0 has an empty buffer.
                 exscan_init(send: Own, op: Op)
             }
             c {
                 /// As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
-                /// x - 1, and `recvbuf` of rank 0 stays as it is.
+                /// x - 1, and `recvbuf` of rank 0 stays as it is; it may be null unless the call is in place.
                 hopbine_exscan, hopbine_iexscan, hopbine_exscan_init(sendbuf, recvbuf, count, datatype, op)
             }
             fortran { /// The same without its own; the buffer of rank 0 stays as it is.
