@@ -52,6 +52,8 @@ static int copy_portions(char *packed, char *unpacked, MPI_Count count, MPI_Data
 }
 
 int pack_or_unpack(char *packed, char *unpacked, MPI_Count count, MPI_Datatype type, MPI_Count each, int is_back) {
+    /* No elements may be anywhere, also at MPI_BOTTOM, which is null. */
+    if (count == 0) return 1;
     if (unpacked != MPI_BOTTOM) return copy_portions(packed, unpacked, count, type, each, is_back);
     /* MPICH packs nothing from MPI_BOTTOM: so an equal type is made whose displacements count from its first byte of
      * data. */

@@ -78,7 +78,7 @@ static void reductions(MPI_Datatype type, MPI_Op op, int n) {
             before += r < rank ? counts[r] : 0, all += counts[r];
         }
         fill(input, all);
-        MPI_Reduce_scatter(from, recv, counts, type, op, MPI_COMM_WORLD);
+        MPI_Reduce_scatter(from, in_place || counts[rank] > 0 ? recv : NULL, counts, type, op, MPI_COMM_WORLD);
         for (int i = 0; i < counts[rank]; i++) EXPECT(is_right(recv[i], up_to(size - 1, before + i)));
     }
 }
