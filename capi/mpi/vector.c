@@ -44,30 +44,31 @@ int serve_vector(struct call *call, const struct state *state, struct job *job, 
     struct side *const send = &job->send, *const recv = &job->recv;
     const int sends = !(c == SCATTERV && !is_root) && call->send != MPI_IN_PLACE;
     const int receives = !(c == GATHERV && !is_root) && call->recv != MPI_IN_PLACE;
+    const int sends_lists = c == SCATTERV || c == ALLTOALLV, receives_lists = c != SCATTERV;
     int error = MPI_SUCCESS;
     if (sends)
-        error = lists->send_counts ? open_blocks(send, size, call->send, lists->send_counts, lists->send_displs,
-                                                 lists->is_wide, call->send_type, 0)
-                                   : open_block(send, call->send, call->send_count, call->send_type);
+        error = sends_lists ? open_blocks(send, size, call->send, lists->send_counts, lists->send_displs, lists->is_wide,
+                                          call->send_type, 0)
+                            : open_block(send, call->send, call->send_count, call->send_type);
     if (receives && error == MPI_SUCCESS)
-        error = lists->recv_counts ? open_blocks(recv, size, call->recv, lists->recv_counts, lists->recv_displs,
-                                                 lists->is_wide, call->recv_type, 1)
-                                   : open_block(recv, call->recv, call->recv_count, call->recv_type);
+        error = receives_lists ? open_blocks(recv, size, call->recv, lists->recv_counts, lists->recv_displs, lists->is_wide,
+                                             call->recv_type, 1)
+                               : open_block(recv, call->recv, call->recv_count, call->recv_type);
     if (error == MPI_SUCCESS && sends && receives && !send->copy && !recv->copy && ranges_overlap(send, recv)) {
         if (is_refused(call, send, recv, rank)) return call->reason = "argument", 0;
         error = allocate_copy(send);
     }
     if (error != MPI_SUCCESS) return *wrong = error, 1;
     /* In place, the input is in the receive buffer: this rank's block, or all of an alltoall. */
-    if (receives && in_place) job->input = c == ALLTOALLV ? ALL_INPUT : recv->n == size ? rank : NO_INPUT;
+    if (receives && in_place) job->input = c == ALLTOALLV ? ALL_INPUT : receives_lists ? rank : NO_INPUT;
     *code = begin_call(call, job);
     if (*code != HOPBINE_SUCCESS) return 1;
     const void *from = call->send == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(send);
     void *to = call->recv == MPI_IN_PLACE ? HOPBINE_IN_PLACE : data_of(recv);
     /* What this rank sends to itself, and receives from itself. If the lengths differ, the other ranks still need its
      * block: it is cut, or padded with zeros, to the length in the lists. */
-    int64_t *const given = sends ? send->bytes + (lists->send_counts ? rank : 0) : NULL;
-    int64_t *const taken = receives ? recv->bytes + (lists->recv_counts ? rank : 0) : NULL;
+    int64_t *const given = sends ? send->bytes + (sends_lists ? rank : 0) : NULL;
+    int64_t *const taken = receives ? recv->bytes + (receives_lists ? rank : 0) : NULL;
     if (given && taken && *given != *taken) {
         const int64_t least = *given < *taken ? *given : *taken;
         job->scratch = calloc(1, (size_t)(*given + *taken));

@@ -344,6 +344,11 @@ static void errors(void) {
     EXPECT(class == MPI_ERR_OP);
     MPI_Error_class(CALL(Allreduce)(&x, &y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm), &class);
     EXPECT(class == MPI_ERR_TYPE || class == MPI_ERR_OP);
+    /* Lists that are null. */
+    MPI_Error_class(CALL(Allgatherv)(&x, 1, MPI_INT, recv, NULL, NULL, MPI_INT, comm), &class);
+    EXPECT(class == MPI_ERR_ARG);
+    MPI_Error_class(CALL(Alltoallv)(send, NULL, NULL, MPI_INT, recv, NULL, NULL, MPI_INT, comm), &class);
+    EXPECT(class == MPI_ERR_ARG);
     for (int round = 0; round < 2; round++)
         EXPECT(CALL(Allreduce)(&x, &y, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && y == size);
     /* Equal to valid calls except for the error. Not every MPI refuses one buffer for both sides. */
