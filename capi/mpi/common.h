@@ -161,7 +161,8 @@ extern MPI_Comm self_comm;
 struct job;
 int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 
-/* Prints a failure to stderr, unless another rank prints it; returns MPI's error class for hopbine's code. */
+/* Prints a failure to stderr, unless another rank prints it; returns MPI's error class for hopbine's code. A failure of
+ * begin_job() or end_job() has a negative code and a message of its own, not `message`, which is of an earlier failure. */
 int print_failure(int code, const char *message, int is_said_elsewhere);
 
 /* The counts of a reduce-scatter, which the caller frees; null if *error is set. */

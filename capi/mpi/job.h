@@ -71,8 +71,8 @@ static inline void clear_job(struct job *job) {
     job->count = -1;
 }
 
-/* begin_job() packs the input, before each start; end_job() unpacks the results after it. Both return a code of
- * hopbine's. */
+/* begin_job() packs the input, before each start; end_job() unpacks the results after it. Both return HOPBINE_SUCCESS,
+ * or an error code of hopbine's, negated: hopbine's last message is not about it. */
 int begin_job(struct job *job);
 int end_job(struct job *job);
 

@@ -9,10 +9,11 @@
 #include <stdio.h>
 
 int print_failure(int code, const char *message, int is_said_elsewhere) {
-    /* Errors of end_job(), for which hopbine has no message. */
-    if (!*message)
+    if (code < 0) {
+        code = -code, is_said_elsewhere = 0;
         message = code == HOPBINE_ERR_MISMATCH ? "this rank gives itself another length than it takes"
                                                : "MPI has not packed or unpacked the data";
+    }
     if (!is_said_elsewhere) fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), message);
     return code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
            : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER

@@ -108,7 +108,7 @@ int begin_job(struct job *job) {
     int good = move_all(&job->send, 0);
     if (good && job->input == ALL_INPUT) good = move_all(&job->recv, 0);
     else if (good && job->input != NO_INPUT) good = move(&job->recv, job->input, 0);
-    return good ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;
+    return good ? HOPBINE_SUCCESS : -HOPBINE_ERR_INTERNAL;
 }
 
 int begin_call(const struct call *call, struct job *job) {
@@ -116,8 +116,8 @@ int begin_call(const struct call *call, struct job *job) {
 }
 
 int end_job(struct job *job) {
-    if (job->scratch) return HOPBINE_ERR_MISMATCH;
-    return job->is_read_only || move_all(&job->recv, 1) ? HOPBINE_SUCCESS : HOPBINE_ERR_INTERNAL;
+    if (job->scratch) return -HOPBINE_ERR_MISMATCH;
+    return job->is_read_only || move_all(&job->recv, 1) ? HOPBINE_SUCCESS : -HOPBINE_ERR_INTERNAL;
 }
 
 int duplicate_types(struct job *job) {
