@@ -44,16 +44,17 @@ build_mpi_libraries() {
   # shellcheck disable=SC2086
   for name in hb mpi; do
     case $name in
-      hb) own=(hb_calls fortran) ;;
-      mpi) own=(requests lookup receives progress_thread complete creators retests mpi_calls) ;;
+      hb) own=(hb_calls fortran ../../sys/mpi/functions) ;;
+      mpi) own=(requests lookup receives progress_thread complete creators retests mpi_calls own_functions) ;;
     esac
     own=("${common[@]}" "${own[@]}")
-    for file in sys/mpi/functions "${own[@]/#/capi/mpi/}"; do
+    for file in "${own[@]/#/capi/mpi/}"; do
       [ -f "$objects/${file##*/}.o" ] || $MPICC "${flags[@]}" -Wno-stringop-overflow -c "$file.c" -o "$objects/${file##*/}.o" || return 1
     done
+    own=("${own[@]##*/}")
     own=("${own[@]/#/$objects/}")
     [ $name = hb ] && with=$MPICC || with=$linker
-    $with -shared "$@" "${own[@]/%/.o}" "$objects/functions.o" "-Wl,-soname,libhopbine_$name.so.$hopbine_soversion" \
+    $with -shared "$@" "${own[@]/%/.o}" "-Wl,-soname,libhopbine_$name.so.$hopbine_soversion" \
       -o "$into/hopbine/$variant/libhopbine_$name.so.$hopbine_version" \
       -L"$into" -lhopbine "-Wl,-rpath,\$ORIGIN:\$ORIGIN/../.." -Wl,-z,lazy -ldl -lpthread || return 1
     link_names "$into/hopbine/$variant" "libhopbine_$name.so"

@@ -190,6 +190,8 @@ run_doors() {
     ranks "$n" "$preload" "$programs/mixed" persistent || status=1
   done
   ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
+  # Workers make hopbine's calls of MPI while the program's threads start requests and wait for them.
+  ranks 2 "$preload" HOPBINE_DRIVE=worker HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
   ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/mixed" persistent || status=1
   said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within "$limit" 3 "$programs/requests-hb" wrong 2>&1) || status=1
   [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
