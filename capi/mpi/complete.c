@@ -294,6 +294,28 @@ EXPORTED int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *
 }
 ALIAS_PMPI(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 
+/* MPI 4.1's forms for several requests, by MPI's own: it is told first of those that are done or have failed. A program
+ * may look up whether MPI has them, and find these. */
+#define LOOK_AT(WHICH, PARAMETERS, ARGUMENTS)                                                      \
+    EXPORTED int MPI_Request_get_status_##WHICH PARAMETERS;                                        \
+    EXPORTED int MPI_Request_get_status_##WHICH PARAMETERS {                                       \
+        static int(*next) PARAMETERS;                                                              \
+        if (!next) next = (__typeof__(next))find_mpi_function("PMPI_Request_get_status_" #WHICH);  \
+        if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;                                           \
+        if (!has_none(&n_outstanding)) {                                                           \
+            drive_requests(1, 1);                                                                  \
+            free(drive(1, n, requests).list);                                                      \
+        }                                                                                          \
+        return next ARGUMENTS;                                                                     \
+    }                                                                                              \
+    ALIAS_PMPI(MPI_Request_get_status_##WHICH, PARAMETERS)
+
+LOOK_AT(all, (int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]), (n, requests, flag, statuses))
+LOOK_AT(any, (int n, const MPI_Request requests[], int *at, int *flag, MPI_Status *status),
+        (n, requests, at, flag, status))
+LOOK_AT(some, (int n, const MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]),
+        (n, requests, n_done, places, statuses))
+
 EXPORTED int MPI_Start(MPI_Request *request) {
     FIND(PMPI_Start);
     const int code = next(request);

@@ -12,6 +12,7 @@
 
 /* Available calls: all HB_ calls, and those MPI calls that this MPI has. */
 #define HAS_MPI_4 (MPI_VERSION >= 4)
+#define HAS_LOOKS (10 * MPI_VERSION + MPI_SUBVERSION >= 41)
 #if HAS_MPI_4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_OWN_PERSISTENT 1
 #else
@@ -109,6 +110,25 @@ static void many(MPI_Comm comm, int how) {
             for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
         }
         break;
+#if HAS_LOOKS
+    case 7:
+        while (!flag) MPI_Request_get_status_all(left, requests, &flag, statuses);
+        MPI_Testall(left, requests, &flag, MPI_STATUSES_IGNORE);
+        EXPECT(flag);
+        break;
+    case 8:
+        for (; left > 0; left -= flag) {
+            MPI_Request_get_status_any(3 * MANY, requests, &at, &flag, MPI_STATUS_IGNORE);
+            if (flag) MPI_Wait(&requests[at], MPI_STATUS_IGNORE);
+        }
+        break;
+    case 9:
+        for (; left > 0; left -= n) {
+            MPI_Request_get_status_some(3 * MANY, requests, &n, places, MPI_STATUSES_IGNORE);
+            for (int i = 0; i < n; i++) MPI_Wait(&requests[places[i]], MPI_STATUS_IGNORE);
+        }
+        break;
+#endif
     default: for (int i = left - 1; i >= 0; i--) MPI_Wait(&requests[i], statuses);
     }
     for (int k = 0; k < MANY; k++) {
@@ -362,7 +382,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     progress(MPI_COMM_WORLD);
     local(argc > 1);
-    for (int how = 0; how < 8; how++) many(MPI_COMM_WORLD, how);
+    for (int how = 0; how < 11; how++) many(MPI_COMM_WORLD, how);
     shapes(MPI_COMM_WORLD);
 #if HAS_OWN_PERSISTENT
     beside_own();
