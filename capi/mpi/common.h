@@ -60,7 +60,8 @@ int serve(struct call *call, int *code);
 /* Adds a call that MPI has served to the report; returns `code`. */
 int passed(const struct call *call, int code);
 
-/* Starts hopbine on all ranks of MPI_COMM_WORLD, unless that has been tried. Collective. */
+/* Starts hopbine on all ranks of MPI_COMM_WORLD, unless that has been tried. Collective; any thread of a rank may make
+ * the call, and others wait for it. */
 void start(void);
 
 /* The same from within an HB_ call, if all ranks of MPI_COMM_WORLD make that call and it may block. */

@@ -3,6 +3,7 @@
 
 #include "../../sys/mpi/functions.h"
 #include <hopbine_mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +80,10 @@ static int end(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-void start(void) {
-    if (status != NEVER_TRIED || in_hopbine) return;
+/* Sets `status`, when all else that calls need is there: another thread may be about to read it. */
+static void try_to_start(void) {
     int rank, size, good, first;
-    in_hopbine++;
+    const char *reason = NULL;
     wants_report = hopbine_report_wanted();
     list_types();
     refuses_aliases = is_of_mpich();
@@ -99,15 +100,18 @@ void start(void) {
     if (first < size) {
         if (first == rank) read_settings(1);
         stop();
-        in_hopbine--;
         return;
     }
-    int is_started = 0, n_ranks = 0;
+    int is_started = 0, n_ranks = 0, own = 0;
     hopbine_initialized(&is_started);
     if (is_started) {
         /* The program has started hopbine itself. */
         world = hopbine_comm_world();
-        good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && n_ranks == size;
+        good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && hopbine_comm_rank(world, &own) == HOPBINE_SUCCESS;
+        if (good && (n_ranks != size || own != rank)) {
+            good = 0;
+            reason = "the program has started hopbine with other ranks than MPI_COMM_WORLD's, or in another order";
+        }
     } else {
         /* hopbine's messages between hosts can go over MPI. */
         const MPI_Comm everybody = MPI_COMM_WORLD;
@@ -122,20 +126,29 @@ void start(void) {
     mine[1] = level == MPI_THREAD_MULTIPLE || strcmp(hopbine_backend(), "mpi") != 0;
     PMPI_Allreduce(mine, everybodys, 2, MPI_INT, MPI_MIN, exchange_comm);
     first = everybodys[0];
-    if (first == rank) fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
+    if (first == rank) fprintf(stderr, "hopbine: %s; MPI serves all calls\n", reason ? reason : hopbine_last_error());
     /* Requests are served only if MPI_Wait is interposed, too. */
     if (!library.serve_request) no_requests = "a request, without libhopbine_preload.so";
     if (!everybodys[1]) no_requests = "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
     if (first < size) {
         stop();
     } else {
-        status = STARTED;
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &end_keyval, NULL);
         PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval, is_started ? &world : NULL);
         state_of(MPI_COMM_WORLD);
         state_of(MPI_COMM_SELF);
+        __atomic_store_n(&status, STARTED, __ATOMIC_RELEASE);
     }
+}
+
+void start(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (in_hopbine) return;
+    in_hopbine++;
+    pthread_mutex_lock(&lock);
+    if (status == NEVER_TRIED) try_to_start();
+    pthread_mutex_unlock(&lock);
     in_hopbine--;
 }
 

@@ -97,7 +97,7 @@ static void mark_unserved(struct call *call, const struct state *state) {
 }
 
 int serve(struct call *call, int *code) {
-    if (in_hopbine || status == NEVER_TRIED) {
+    if (in_hopbine || __atomic_load_n(&status, __ATOMIC_ACQUIRE) == NEVER_TRIED) {
         call->reason = NULL;
         return 0;
     }

@@ -177,6 +177,7 @@ run_doors() {
   # Threads, in shared memory and over messages.
   ranks 3 "$preload" "$programs/threads" || status=1
   reported "" 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
+  reported "" 2 HOPBINE_START=call "$programs/threads-hb" late || status=1
   # Requests: plain, so that the program is known to be right; served, in shared memory and over messages;
   # and all that are renamed as well, which the report says.
   reported "$no_request" 2 "$programs/requests-hb" || status=1
@@ -293,6 +294,9 @@ run_doors() {
   done
   reported "" 3 "$programs/leftovers" || status=1
   reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
+  said=$(export HOPBINE_START=call; launch_within "$limit" 3 "$programs/leftovers" turned 2>&1) || status=1
+  [[ $said == *"with other ranks than MPI_COMM_WORLD's, or in another order; MPI serves all calls"* && $said == *"nothing is left"* ]] ||
+    { printf 'FAILED: hopbine started by the program with its ranks in another order\n%s\n' "$said"; status=1; }
   # The report counts each HB_ call once, and nothing else, without the library and under it.
   for said in HOPBINE_REPORT=1 "$preload"; do
     said=$(export "${said?}" HOPBINE_REPORT=1; launch_within "$limit" 3 "$programs/passed" 2>&1) || status=1

@@ -1,7 +1,7 @@
 /* Checks that the MPI objects which HB_Init makes are freed. If hopbine cannot be started on all ranks (`cannot`), or
- * on one rank with an invalid setting (`one`): at once. Else in MPI_Finalize, also if the program has started hopbine
- * itself (`own`). Counts calls from hopbine's libraries, which find these definitions before MPI's. Prints "nothing
- * is left" on rank 0. */
+ * on one rank with an invalid setting (`one`): at once; also if the program has started hopbine itself with the ranks in
+ * another order (`turned`). Else in MPI_Finalize, also if the program has started hopbine itself (`own`). Counts calls
+ * from hopbine's libraries, which find these definitions before MPI's. Prints "nothing is left" on rank 0. */
 #define _GNU_SOURCE
 #define HB
 #include "program.h"
@@ -52,21 +52,26 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status) {
 }
 
 int main(int argc, char **argv) {
-    int mine = 1, sum = 0;
+    int mine = 1, sum = 0, told;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    told = rank;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *const how = argc > 1 ? argv[1] : "";
     const int one = strcmp(how, "one") == 0, cannot = one || strcmp(how, "cannot") == 0, own = strcmp(how, "own") == 0;
-    const MPI_Comm everybody = MPI_COMM_WORLD;
+    const int turned = strcmp(how, "turned") == 0;
+    MPI_Comm everybody = MPI_COMM_WORLD;
     hopbine_comm_t world;
+    if (turned) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &everybody);
     if (one && rank == 1) setenv("HOPBINE_PORTS", "none", 1);
-    if (own) EXPECT(hopbine_init_mpi(hopbine_mpi_functions(), &everybody, NULL, NULL, &world) == HOPBINE_SUCCESS);
+    if (own || turned) EXPECT(hopbine_init_mpi(hopbine_mpi_functions(), &everybody, NULL, NULL, &world) == HOPBINE_SUCCESS);
     HB_Init();
-    EXPECT(cannot ? n_comms == 0 && n_groups == 0 && n_requests == 0 : n_comms > 0 && n_groups > 0 && n_requests > 0);
+    EXPECT(cannot || turned ? n_comms == 0 && n_groups == 0 && n_requests == 0 : n_comms > 0 && n_groups > 0 && n_requests > 0);
     CALL(Allreduce)(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     EXPECT(sum == size);
-    if (own) EXPECT(hopbine_finalize() == HOPBINE_SUCCESS);
+    CALL(Bcast)(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    EXPECT(told == 0);
+    if (own || turned) EXPECT(hopbine_finalize() == HOPBINE_SUCCESS);
     MPI_Finalize();
     if (n_comms || n_groups || n_requests) {
         fprintf(stderr, "rank %d: left: %d communicators, %d groups, %d requests\n", rank, n_comms, n_groups, n_requests);

@@ -1,6 +1,7 @@
 /* Threads that call collectives at the same time, each on its own communicator, while another thread exchanges
  * messages, and communicators are made and freed. Runs with MPI alone, under the preload library, and, compiled with
- * -DHB, through HB_ calls. Prints "no thread in another's way" on rank 0. */
+ * -DHB, through HB_ calls; with `late` the threads' first calls start hopbine. Prints "no thread in another's way" on
+ * rank 0. */
 #include "program.h"
 
 #include <pthread.h>
@@ -65,7 +66,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     EXPECT(provided == MPI_THREAD_MULTIPLE);
 #ifdef HB
-    HB_Init();
+    if (argc == 1) HB_Init();
 #endif
     pthread_t threads[THREADS];
     struct work work[THREADS];
