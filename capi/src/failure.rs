@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use hopbine::{Blame, Error, Fault};
+use hopbine::{Blame, BlockProblem, Error, Fault};
 
 /// The call has succeeded.
 pub const HOPBINE_SUCCESS: c_int = 0;
@@ -74,9 +74,13 @@ impl From<Error> for Failure {
 
 fn code_of(error: &Error) -> c_int {
     match error {
-        Error::BufferLength { .. } | Error::UnevenBlocks { .. } => HOPBINE_ERR_COUNT,
+        Error::Address { .. }
+        | Error::Overlap { .. }
+        | Error::Blocks { problem: BlockProblem::Overlap { .. }, .. } => HOPBINE_ERR_BUFFER,
+        Error::BufferLength { .. } | Error::UnevenBlocks { .. } | Error::Blocks { .. } => {
+            HOPBINE_ERR_COUNT
+        }
         Error::Root { .. } => HOPBINE_ERR_ROOT,
-        Error::Address { .. } | Error::Overlap { .. } => HOPBINE_ERR_BUFFER,
         Error::NoOperator { .. } | Error::Reduce(_) => HOPBINE_ERR_OP,
         Error::UnknownAlgorithm { .. }
         | Error::NotServed { .. }

@@ -209,6 +209,12 @@ static void wrong_calls(hopbine_comm_t comm) {
         CHECK(hopbine_allreduce(&x, &y, 1, n, sum, comm));
         CHECK(hopbine_bcast(&x, 1, n, 0, comm));
     }
+    /* A rank gives itself another number of elements than it takes; blocks that are received share memory. */
+    int64_t ones[MOST], more[MOST], places[MOST];
+    for (int r = 0; r < size; r++) ones[r] = 1, more[r] = 1 + (r == rank), places[r] = 0;
+    REFUSED(HOPBINE_ERR_COUNT, hopbine_alltoallv(send, ones, NULL, recv, more, NULL, n, comm));
+    REFUSED(HOPBINE_ERR_COUNT, hopbine_allgatherv(send, 1, recv, more, NULL, n, comm));
+    if (size > 1) REFUSED(HOPBINE_ERR_BUFFER, hopbine_allgatherv(send, 1, recv, ones, places, n, comm));
     REFUSED(HOPBINE_ERR_ARG, hopbine_iallreduce(&x, &y, 1, n, sum, comm, NULL));
     REFUSED(HOPBINE_ERR_ARG, hopbine_comm_rank(comm, NULL));
     REFUSED(HOPBINE_ERR_REQUEST, hopbine_start(HOPBINE_REQUEST_NULL));
