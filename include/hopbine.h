@@ -28,16 +28,6 @@
 #define HOPBINE_VERSION_MINOR 1
 #define HOPBINE_VERSION_PATCH 0
 
-/* Deprecated: names of before 0.1.0, which the next minor version drops. */
-#ifdef __GNUC__
-#define HOPBINE_DEPRECATED _Pragma("GCC warning \"deprecated: hopbine_reduce_scatter has no v at its end\"")
-#else
-#define HOPBINE_DEPRECATED
-#endif
-#define hopbine_reduce_scatterv HOPBINE_DEPRECATED hopbine_reduce_scatter
-#define hopbine_ireduce_scatterv HOPBINE_DEPRECATED hopbine_ireduce_scatter
-#define hopbine_reduce_scatterv_init HOPBINE_DEPRECATED hopbine_reduce_scatter_init
-
 
 // Signed integer of 8 bits.
 #define HOPBINE_INT8 0

@@ -10,7 +10,6 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 /// Compares a file with the text that it should have; with `HOPBINE_TEST_BLESS=1`, writes the file first.
 fn assert_is_current(path: &str, text: &str) {
@@ -81,22 +80,6 @@ fn the_fortran_procedures_with_mpis_names_are_current() {
     for (number, form) in ["blocking", "nonblocking", "persistent"].iter().enumerate() {
         assert_is_current(&format!("fortran/mpi/{form}.inc"), &mpi_fortran::module(number));
     }
-}
-
-#[test]
-fn old_names_compile_and_warn() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("old.c");
-    let program = "#include <hopbine.h>\n\
-        int old(const double *in, double *out, const int64_t *counts, hopbine_comm_t comm) {\n\
-        return hopbine_reduce_scatterv(in, out, counts, HOPBINE_DOUBLE, HOPBINE_SUM, comm);\n}\n";
-    std::fs::write(&file, program).expect("can be written");
-    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../include");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c99", "-fsyntax-only", "-I", include]).arg(&file);
-    let output = cc.output().expect("a C compiler");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("deprecated"), "{said}");
 }
 
 /// The constants in a text that has them in the form `begin NAME middle NUMBER`.
