@@ -68,36 +68,6 @@ static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int
     return good ? code : MPI_ERR_NO_MEM;
 }
 
-/* One reduction on this rank; all lengths are in bytes. */
-struct work {
-    const struct layout *of;
-    const struct state *state;
-    MPI_Op op;
-    char *input;
-    /* Length of each rank's block and its offset in the vector; length and offset of each row of this rank's `rows`. */
-    int64_t *lengths, *starts, *own, *row_starts;
-};
-
-/* Gathers all ranks' vectors on all ranks (root < 0) or on the root, and combines them; `rows` has room for all. */
-static int gather_rows(const struct work *work, char *rows, int64_t bytes, int root, int *error) {
-    const struct state *state = work->state;
-    const int code = root < 0 ? hopbine_allgather(work->input, rows, bytes, HOPBINE_UINT8, state->comm)
-                              : hopbine_gather(work->input, rows, bytes, HOPBINE_UINT8, root, state->comm);
-    const int last = root < 0 || root == state->rank ? state->size - 1 : 0;
-    if (code == HOPBINE_SUCCESS) *error = fold(work->of, work->op, rows, bytes / work->of->is.bytes, last);
-    return code;
-}
-
-/* Gets this rank's block from every rank and combines them. */
-static int block_rows(const struct work *work, char *rows, int *error) {
-    const struct state *state = work->state;
-    const int64_t mine = work->lengths[state->rank];
-    const int code = hopbine_alltoallv(work->input, work->lengths, work->starts, rows, work->own, work->row_starts,
-                                       HOPBINE_UINT8, state->comm);
-    if (code == HOPBINE_SUCCESS) *error = fold(work->of, work->op, rows, mine / work->of->is.bytes, state->size - 1);
-    return code;
-}
-
 int serve_ordered(struct call *call, const struct state *state, int *code, int *error) {
     const enum collective c = call->collective;
     const int size = state->size, rank = state->rank;
@@ -106,7 +76,6 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     if (!query_type(of.type, &of.is) || of.is.bytes == 0) return call->reason = "no data", 0;
     PMPI_Type_get_extent(of.type, &lower, &of.extent);
     PMPI_Type_get_true_extent(of.type, &of.true_lower, &of.true_extent);
-    struct work work = {.of = &of, .state = state, .op = call->op};
     /* Length of each rank's block: as the call says, or an even part of the vector. */
     MPI_Count n = call->recv_count;
     int64_t *counts = NULL;
@@ -117,22 +86,23 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     } else if (c == REDUCE_SCATTER_BLOCK) {
         n *= size;
     }
-    work.lengths = malloc(4 * (size_t)size * sizeof *work.lengths);
-    if (!work.lengths) {
+    /* In bytes: each rank's block in the vector, and each row of `rows`. */
+    int64_t *const lengths = malloc(4 * (size_t)size * sizeof *lengths);
+    if (!lengths) {
         free(counts);
         return *error = MPI_ERR_NO_MEM, 1;
     }
-    work.starts = work.lengths + size, work.own = work.starts + size, work.row_starts = work.own + size;
+    int64_t *const starts = lengths + size, *const own = starts + size, *const row_starts = own + size;
     int64_t at = 0;
     for (int r = 0; r < size; r++) {
         const int64_t elements = counts ? counts[r] : n / size + (r < n % size);
-        work.lengths[r] = elements * of.is.bytes;
-        work.starts[r] = at;
-        at += work.lengths[r];
+        lengths[r] = elements * of.is.bytes;
+        starts[r] = at;
+        at += lengths[r];
     }
-    const int64_t bytes = at, mine = work.lengths[rank];
+    const int64_t bytes = at, mine = lengths[rank];
     n = bytes / of.is.bytes;
-    for (int r = 0; r < size; r++) work.own[r] = mine, work.row_starts[r] = r * mine;
+    for (int r = 0; r < size; r++) own[r] = mine, row_starts[r] = r * mine;
     free(counts);
 
     /* The input as a row without holes, which this rank then sends. */
@@ -145,29 +115,30 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     char *result = NULL;
     int good = row && rows && pack_or_unpack(row, from, n, of.type, of.is.bytes, 0);
     *code = HOPBINE_SUCCESS;
-    work.input = row;
     if (!good) {
         *error = MPI_ERR_NO_MEM;
     } else if (is_short) {
-        *code = gather_rows(&work, rows, bytes, c == REDUCE ? call->root : -1, error);
+        *code = c == REDUCE ? hopbine_gather(row, rows, bytes, HOPBINE_UINT8, call->root, state->comm)
+                            : hopbine_allgather(row, rows, bytes, HOPBINE_UINT8, state->comm);
+        if (*code == HOPBINE_SUCCESS && gives_result) *error = fold(&of, call->op, rows, n, size - 1);
         const int which = c == SCAN ? rank : c == EXSCAN ? rank - 1 : size - 1;
         if (gives_result && which >= 0) result = rows + which * bytes;
     } else {
-        *code = block_rows(&work, rows, error);
+        *code = hopbine_alltoallv(row, lengths, starts, rows, own, row_starts, HOPBINE_UINT8, state->comm);
+        if (*code == HOPBINE_SUCCESS) *error = fold(&of, call->op, rows, mine / of.is.bytes, size - 1);
         char *const combined = rows + (size - 1) * mine;
         const int is_well = *code == HOPBINE_SUCCESS && *error == MPI_SUCCESS;
         if (scatters) {
             result = combined;
         } else if (is_well && c == ALLREDUCE) {
-            *code = hopbine_allgatherv(combined, mine, result = row, work.lengths, work.starts, HOPBINE_UINT8, state->comm);
+            *code = hopbine_allgatherv(combined, mine, result = row, lengths, starts, HOPBINE_UINT8, state->comm);
         } else if (is_well && c == REDUCE) {
-            *code = hopbine_gatherv(combined, mine, row, work.lengths, work.starts, HOPBINE_UINT8, call->root, state->comm);
+            *code = hopbine_gatherv(combined, mine, row, lengths, starts, HOPBINE_UINT8, call->root, state->comm);
             if (gives_result) result = row;
         } else if (is_well) {
             /* Each rank gets its own prefix of each block; for an exclusive scan, the prefix of the rank before it. */
             if (c == EXSCAN) memmove(rows + mine, rows, (size_t)((size - 1) * mine));
-            *code = hopbine_alltoallv(rows, work.own, work.row_starts, row, work.lengths, work.starts, HOPBINE_UINT8,
-                                      state->comm);
+            *code = hopbine_alltoallv(rows, own, row_starts, row, lengths, starts, HOPBINE_UINT8, state->comm);
             if (c == SCAN || rank > 0) result = row;
         }
     }
@@ -177,6 +148,6 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
         *error = MPI_ERR_INTERN;
     free(row);
     free(rows);
-    free(work.lengths);
+    free(lengths);
     return 1;
 }
