@@ -15,10 +15,18 @@
 ! capi/mpi/build.sh.
 module hopbine_mpi
   use hopbine_mpi_call, only: HB_Init
-  use hopbine_mpi_f08
-  use hopbine_mpi_f08_large
-  use hopbine_mpi_integer
-  use hopbine_mpi_integer_large
+  use hopbine_mpi_f08_blocking
+  use hopbine_mpi_f08_nonblocking
+  use hopbine_mpi_f08_persistent
+  use hopbine_mpi_f08_large_blocking
+  use hopbine_mpi_f08_large_nonblocking
+  use hopbine_mpi_f08_large_persistent
+  use hopbine_mpi_integer_blocking
+  use hopbine_mpi_integer_nonblocking
+  use hopbine_mpi_integer_persistent
+  use hopbine_mpi_integer_large_blocking
+  use hopbine_mpi_integer_large_nonblocking
+  use hopbine_mpi_integer_large_persistent
   implicit none
   public
 end module hopbine_mpi

@@ -13,13 +13,6 @@
 #include "nonblocking.inc"
 #define MODULE hopbine_mpi_f08_persistent
 #include "persistent.inc"
-module hopbine_mpi_f08
-  use hopbine_mpi_f08_blocking
-  use hopbine_mpi_f08_nonblocking
-  use hopbine_mpi_f08_persistent
-  implicit none
-  public
-end module hopbine_mpi_f08
 
 #define HB_LARGE
 #define MODULE hopbine_mpi_f08_large_blocking
@@ -28,10 +21,3 @@ end module hopbine_mpi_f08
 #include "nonblocking.inc"
 #define MODULE hopbine_mpi_f08_large_persistent
 #include "persistent.inc"
-module hopbine_mpi_f08_large
-  use hopbine_mpi_f08_large_blocking
-  use hopbine_mpi_f08_large_nonblocking
-  use hopbine_mpi_f08_large_persistent
-  implicit none
-  public
-end module hopbine_mpi_f08_large

@@ -13,13 +13,6 @@
 #include "nonblocking.inc"
 #define MODULE hopbine_mpi_integer_persistent
 #include "persistent.inc"
-module hopbine_mpi_integer
-  use hopbine_mpi_integer_blocking
-  use hopbine_mpi_integer_nonblocking
-  use hopbine_mpi_integer_persistent
-  implicit none
-  public
-end module hopbine_mpi_integer
 
 #define HB_LARGE
 #define MODULE hopbine_mpi_integer_large_blocking
@@ -28,10 +21,3 @@ end module hopbine_mpi_integer
 #include "nonblocking.inc"
 #define MODULE hopbine_mpi_integer_large_persistent
 #include "persistent.inc"
-module hopbine_mpi_integer_large
-  use hopbine_mpi_integer_large_blocking
-  use hopbine_mpi_integer_large_nonblocking
-  use hopbine_mpi_integer_large_persistent
-  implicit none
-  public
-end module hopbine_mpi_integer_large
