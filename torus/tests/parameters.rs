@@ -1,8 +1,11 @@
 //! Patterns with parameters, in every collective and form that they serve.
 
+use hopbine_torus::collectives::WalkForm;
 use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::patterns::PatternKind;
 use hopbine_torus::plan::{
-    Expect, Flow, Interleave, Recipe, Schedule, ScheduleError, WalkRecipe, check, max_ports,
+    Expect, Flow, Interleave, Placement, Recipe, Schedule, ScheduleError, Split, StepOrder,
+    WalkRecipe, check, max_ports,
 };
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Rank, Request};
@@ -75,6 +78,55 @@ fn patterns_with_parameters_serve_every_collective() {
         assert!(n_found >= 3, "{patterns}: {n_found} rows");
     }
     println!("{n_proved} schedules proved");
+}
+
+/// Every order of blocks that a form accepts gives right results.
+#[test]
+fn forms_have_only_orders_of_blocks_with_which_they_are_right() {
+    let mut resent = Vec::new();
+    for (collective, text) in Collective::ALL.into_iter().flat_map(|c| ["4", "3x4"].map(|t| (c, t)))
+    {
+        let shape: Shape = text.parse().unwrap();
+        let root = if collective.is_rooted() { Rank(1) } else { Rank(0) };
+        for (form, positions) in
+            WalkForm::ALL.into_iter().flat_map(|form| Placement::ALL.map(|order| (form, order)))
+        {
+            let recipe = WalkRecipe {
+                form,
+                patterns: vec![PatternKind::Multiplying { max_radix: 4 }; shape.n_dims()],
+                order: StepOrder::NearFirst,
+                interleave: Interleave::RoundRobin,
+                positions,
+            };
+            let schedule = Schedule {
+                collective,
+                shape: shape.clone(),
+                map: RankMap::RowMajor,
+                root,
+                ports: 1,
+                split: Split::default(),
+                recipe: Recipe::Walk(recipe),
+            };
+            match schedule.expand() {
+                Ok(expansion) => {
+                    let violations = check(&expansion, Expect::default());
+                    assert!(violations.is_empty(), "{schedule}{}", violations[0]);
+                    if positions == Placement::Resend {
+                        resent.push((collective, form));
+                    }
+                }
+                Err(ScheduleError::Form { .. }) => {}
+                Err(error) => {
+                    let refused =
+                        ScheduleError::Placement { collective, form: form.name(), positions };
+                    assert_eq!(error, refused);
+                }
+            }
+        }
+    }
+    resent.dedup();
+    let butterfly = |collective| (collective, WalkForm::Butterfly);
+    assert_eq!(resent, [Collective::ReduceScatter, Collective::Allgather].map(butterfly));
 }
 
 /// Latency forms with fused steps: proved, including identical bits, for every limit of messages. No rank sends or

@@ -85,7 +85,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME|all|auto|search[:MACHINE]", default_value = "auto")]
     algorithm: String,
     /// Use the schedule in this file, for this collective and torus, as `search --format schedule` writes it. It is
-    /// proved first
+    /// proved first on up to 1,024 ranks
     #[arg(long, value_name = "FILE", conflicts_with_all = ["algorithm", "leaders", "group", "radix", "block_count"])]
     schedule: Option<PathBuf>,
     #[command(flatten)]

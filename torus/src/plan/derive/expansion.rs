@@ -16,7 +16,7 @@ use super::schedule::{Placement, PrefixSteps, Recipe, Schedule, ScheduleError, W
 use super::tree::TreePass;
 use super::walk::Walk;
 use super::walk_pass::WalkPass;
-use crate::collectives::{Action, Collective, Payload, Routing, Share, Sums, WalkForm};
+use crate::collectives::{Action, Collective, Payload, Share, Sums, WalkForm};
 use crate::geometry::{Trees, Vertex};
 use crate::names::{Block, LaneId, PortId, Rank, StepId};
 use crate::plan::exchange::linear;
@@ -266,8 +266,7 @@ fn walk_lane(
         let pass = WalkPass::new(torus, walk, order, phase, root, is_whole);
         // A reduce-scatter leaves blocks in path order, and an allgather starts from path order: one more exchange
         // restores rank order, after a reduce-scatter and before an allgather.
-        let puts_right = is_resent && phase.routing == Routing::Toward;
-        if puts_right && phase.backwards {
+        if is_resent && phase.backwards {
             passes.push(resend(true));
         }
         match deal {
@@ -276,7 +275,7 @@ fn walk_lane(
             }
             None => passes.push(pass),
         }
-        if puts_right && !phase.backwards {
+        if is_resent && !phase.backwards {
             passes.push(resend(false));
         }
     }

@@ -1,6 +1,6 @@
 //! Validation of schedules.
 
-use super::schedule::{Recipe, Schedule, ScheduleError, TreeWays, max_ports};
+use super::schedule::{Placement, Recipe, Schedule, ScheduleError, TreeWays, max_ports};
 use super::walk::Interleave;
 use crate::collectives::{Collective, Sums, WalkForm};
 use crate::geometry::{Cycles, Trees, Vertex};
@@ -65,8 +65,10 @@ impl Schedule {
         }
         let has_blocks = recipe.form == WalkForm::Butterfly
             && matches!(collective, Collective::Allgather | Collective::ReduceScatter);
-        if recipe.is_dealt() && !has_blocks {
-            return Err(ScheduleError::Dealt { collective, form: self.recipe.form() });
+        let positions = recipe.positions;
+        if matches!(positions, Placement::Dealt | Placement::Resend) && !has_blocks {
+            let form = self.recipe.form();
+            return Err(ScheduleError::Placement { collective, form, positions });
         }
         let patterns = self.ring_patterns(recipe, false)?;
         for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {

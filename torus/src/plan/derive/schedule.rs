@@ -21,7 +21,7 @@ crate::named! {
         /// single ring at most two runs, "two transmissions").
         Rank = "rank",
         /// Path order without the permutation: block i has position i, and one more exchange moves it to its rank
-        /// ("send").
+        /// ("send"); for allgathers and reduce-scatters.
         Resend = "resend",
         /// Rank order, and each lane moves whole blocks instead of its part of every block: for allgathers and
         /// reduce-scatters.
@@ -259,16 +259,17 @@ pub enum ScheduleError {
         /// The largest sum.
         most: u32,
     },
-    /// Dealt blocks in a form other than a butterfly, or in a collective that cannot deal blocks.
+    /// An order of blocks that the form does not have.
     #[error(
-        "{collective} in {form} form has no whole blocks to deal to lanes; an allgather's or a \
-         reduce-scatter's butterfly has"
+        "{collective} in {form} form has no positions {positions}; an allgather's or a reduce-scatter's butterfly has"
     )]
-    Dealt {
+    Placement {
         /// The collective.
         collective: Collective,
         /// The name of the form.
         form: &'static str,
+        /// The order of the blocks.
+        positions: Placement,
     },
     /// No Hamiltonian cycles of the shape are known.
     #[error(
