@@ -106,6 +106,28 @@ fn every_broken_plan_is_found_out() {
     assert!(missing.is_empty(), "no broken plan for {missing:?}");
 }
 
+/// Lanes that share a space of 2^32 - 1 positions are checked by their runs: a table of positions would need 34 GB.
+#[test]
+fn lanes_of_a_vast_space_are_checked() {
+    let lane = |port: u32, runs: &str| {
+        format!(
+            "lane port {port}, part 0 of 1, 4294967295 positions of vector\nstep copy\n  send to 1: {runs}\n"
+        )
+    };
+    let plan = |runs: [&str; 2]| {
+        let header = "plan bcast\nrank 0 of 2\nroot 0\n";
+        let text = format!("{header}{}{}", lane(0, runs[0]), lane(1, runs[1]));
+        text.parse::<Plan>().unwrap()
+    };
+    assert_eq!(plan(["0..5 9..4294967295", "5..9"]).validate(), Ok(()));
+    for runs in [["0..6 9..4294967295", "5..9"], ["5..9", "0..6 9..4294967295"]] {
+        let found = plan(runs).validate().unwrap_err();
+        let [defect] = &found[..] else { panic!("{found:?}") };
+        let expected = "lane 1 step 0: position 5 is touched by lane 0, too";
+        assert!(defect.to_string().starts_with(expected), "{defect}");
+    }
+}
+
 /// A flow whose executed plans differ from its listed plans.
 struct Other {
     executed: Listed,

@@ -148,12 +148,14 @@ impl Space {
         Some(Space { order, ..*self })
     }
 
-    /// The position of the block of `rank`, in a space of one block per rank.
+    /// The position of the block of `rank`, in a space of one block per rank; a position beyond the space if it has
+    /// fewer blocks.
     pub fn position_of(&self, rank: Rank) -> Position {
-        match &self.order {
-            BlockOrder::Listed(list) => list.position_of[rank.index()],
-            _ => Position(rank.0),
-        }
+        let listed = match &self.order {
+            BlockOrder::Listed(list) => list.position_of.get(rank.index()),
+            _ => None,
+        };
+        listed.copied().unwrap_or(Position(rank.0))
     }
 
     /// The positions of a share of the data on `rank`, at the start or at the end, as ascending ranges.

@@ -220,21 +220,27 @@ impl PlanValidator<'_> {
     }
 
     fn check_owners(&mut self, sharing: &[usize]) {
-        let n_positions = self.plan.lanes[sharing[0]].space.n_positions;
-        let mut owner = vec![usize::MAX; n_positions as usize];
-        for &index in sharing {
-            for (number, step) in self.plan.lanes[index].steps.iter().enumerate() {
-                let runs = step.sends.iter().chain(&step.recvs).flat_map(|t| t.runs.iter());
-                for position in runs.flat_map(|run| run.start..run.end()) {
-                    let owner = owner.get_mut(position as usize);
-                    let Some(owner) = owner else { continue };
-                    if *owner != usize::MAX && *owner != index {
-                        let (position, other) = (Position(position), LaneId(*owner));
-                        self.report(Some(index), Some(number), Defect::Shared { position, other });
-                        return;
-                    }
-                    *owner = index;
-                }
+        let of_lane = |&lane: &usize| {
+            let steps = self.plan.lanes[lane].steps.iter().enumerate();
+            steps.flat_map(move |(step, Step { sends, recvs, .. })| {
+                let runs = sends.iter().chain(recvs).flat_map(|transfer| &transfer.runs);
+                runs.map(move |run| (*run, lane, step))
+            })
+        };
+        let mut runs: Vec<_> = sharing.iter().flat_map(of_lane).collect();
+        runs.sort_unstable();
+        // Of the runs so far, the one that reaches farthest: a run that overlaps any of them overlaps this one.
+        let mut farthest = (Run::new(0, 0), 0, 0);
+        for now in runs {
+            if now.0.start < farthest.0.end() && now.1 != farthest.1 {
+                let [(_, other, _), (_, lane, step)] =
+                    if now.1 < farthest.1 { [now, farthest] } else { [farthest, now] };
+                let (position, other) = (Position(now.0.start), LaneId(other));
+                self.report(Some(lane), Some(step), Defect::Shared { position, other });
+                return;
+            }
+            if now.0.end() > farthest.0.end() {
+                farthest = now;
             }
         }
     }
