@@ -101,6 +101,22 @@ fn never_below(collective: Collective) {
 
 crate::for_every_collective!(never_below);
 
+/// On N ranks a scan needs N - 1 combinations, an exscan only N - 2: the first two ranks combine nothing.
+#[test]
+fn exscans_need_a_combination_less_than_scans() {
+    let machine = Machine::built_in("tofu-d").unwrap();
+    for (shape, least) in [("2", 0.0), ("4", 2.0 / 3.0), ("4x4", 14.0 / 15.0)] {
+        let network = Network::new(machine.network, &shape.parse().unwrap(), 0).unwrap();
+        let bound = |collective| {
+            let bounds = Bounds::new(collective, 1, &machine.limits(&network));
+            bounds.of(BoundKind::Reduction, 1e6)
+        };
+        let (exscan, scan) = (bound(Collective::Exscan), bound(Collective::Scan));
+        assert!((exscan - least * scan).abs() < 1e-6 * scan, "{shape}: {exscan}, {scan}");
+        assert!(scan > 0.0);
+    }
+}
+
 #[test]
 fn bounds_are_reached_where_they_are_known_to_be() {
     let find = |collective, name: &str, shape: &str, ports| {

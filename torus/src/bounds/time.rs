@@ -4,7 +4,7 @@ use super::links::Links;
 use super::spread::spread_ns;
 use super::traffic::{NodeVolume, bisection};
 use super::{BoundKind, largest};
-use crate::collectives::{Collective, Share};
+use crate::collectives::{Collective, Share, Sums};
 use crate::names::Rank;
 
 /// The limits of a network and of the software on it. Speeds in bytes per ns, times in ns.
@@ -49,7 +49,7 @@ impl Bounds {
     /// | --- | --- | --- |
     /// | bandwidth | n times what one node, or all, must send or receive ([`LeastTraffic`](super::LeastTraffic)), over W = min(links x link, ports x interface) of a node | Chan et al. 2007, Patarasuk and Yuan 2009, arXiv 2305.18461 |
     /// | bisection | n times the load of the most loaded link of a dimension, over the speed of a link | algorithms.md section 7 |
-    /// | reduction | n (N - 1)/N over the speed at which a rank combines | Chan et al. 2007 |
+    /// | reduction | n (N - 1)/N, for an exscan n (N - 2)/N, over the speed at which a rank combines | Chan et al. 2007 |
     /// | latency | call + the larger of the best tree to (or from) all nodes and of the way to the farthest one, from posting to seeing | Bruck et al. 1997, Bar-Noy and Kipnis 1992 |
     pub fn new(collective: Collective, ports: u32, limits: &Limits) -> Self {
         let Limits { links, link, interface, reduce, .. } = limits;
@@ -57,11 +57,16 @@ impl Bounds {
         let speed = |n_links: f64| (n_links * link).min(f64::from(ports) * interface);
         let [least, most, mean] = [links.least(), links.most(), links.mean()].map(speed);
         let n_ranks = n_nodes * per_node;
-        let share = if collective.is_reduction() { (n_ranks - 1.0) / n_ranks } else { 0.0 };
+        // The fewest combinations of vectors on all ranks together. The sums of an exscan lack the last vector.
+        let combinations = match (collective.is_reduction(), collective.sums()) {
+            (false, _) => 0.0,
+            (true, Sums::Before) => n_ranks - 2.0,
+            (true, _) => n_ranks - 1.0,
+        };
         Bounds {
             bandwidth: NodeVolume::of(collective, links).over(least, most, mean, n_nodes),
             bisection: bisection(collective, links) / link,
-            reduction: share / reduce,
+            reduction: combinations.max(0.0) / n_ranks / reduce,
             latency_ns: latency_ns(collective, ports, limits),
         }
     }
