@@ -258,8 +258,9 @@ pub fn family_of(algorithm: &str) -> &str {
     if OVER_PATTERNS.iter().any(|(name, _)| *name == pattern) {
         return pattern;
     }
-    let number = algorithm.split(':').next().unwrap_or(algorithm);
-    number.strip_suffix(super::NONBLOCKING).unwrap_or(number)
+    let options = [":", super::NONBLOCKING, super::BATCHED, super::SPLIT];
+    let end = options.iter().filter_map(|option| algorithm.find(option)).min();
+    &algorithm[..end.unwrap_or(algorithm.len())]
 }
 
 /// A collective, the suffix of its algorithms' names, the variant that they use, the families.
@@ -353,6 +354,7 @@ pub(super) static ROWS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::find;
 
     #[test]
     fn algorithms_belong_to_families() {
@@ -365,12 +367,33 @@ mod tests {
             ("multi-leader:4-batched:8", "multi-leader"),
             ("multi-leader-node-aware-nonblocking", "multi-leader-node-aware"),
             ("pairwise-nonblocking", "pairwise"),
+            ("pairwise-batched:8", "pairwise"),
             ("trees", "trees"),
+            ("trees-split:1,2", "trees"),
             ("mixed-tree-split:3,2,2", "mixed"),
             ("mine.txt", "mine.txt"),
         ] {
             assert_eq!(family_of(algorithm), family);
         }
+        // Options in a name do not change the family.
+        let mut n_names = 0;
+        for row in ROWS.iter() {
+            for option in [
+                ":3",
+                ":node",
+                "-nonblocking",
+                "-batched:8",
+                "-split:1,2",
+                ":3-batched:8-split:1,2",
+            ] {
+                let name = format!("{}{option}", row.name);
+                if find(row.collective, &name).is_ok() {
+                    assert_eq!(family_of(&name), family_of(&row.name), "{name}");
+                    n_names += 1;
+                }
+            }
+        }
+        assert!(n_names > ROWS.len(), "{n_names}");
         // No two families of a collective have the same name.
         for a in ROWS.iter() {
             for b in ROWS.iter().filter(|b| family_of(&b.name) == family_of(&a.name)) {
