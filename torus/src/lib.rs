@@ -8,7 +8,7 @@
 //! - [`collectives`]: what ranks contribute to each collective and have at the end, and the passes between;
 //! - [`plan`]: the derivation of each rank's messages, the plan types, their text form, the checker;
 //! - [`registry`]: every algorithm by name;
-//! - [`bounds`]: lower bounds of every algorithm, by collective and shape;
+//! - [`bounds`]: lower bounds of every collective, by shape and by machine;
 //! - [`fit`]: parameters of a model from measurements, and how far its predictions can be trusted;
 //! - [`sim`]: the network model, which predicts the time of a plan on a machine;
 //! - [`choose`]: decision tables, which select the algorithm of a call;

@@ -99,6 +99,13 @@ fn bad_texts_name_the_line() {
         (good.to_string().replace("shape 4", "shape 4y"), "line 3"),
         (good.to_string().replace("patterns bine", "patterns binary"), "line 6"),
         (good.to_string().replace("root 0\n", ""), "expected `root ...`"),
+        (format!("{good}lanes 1\n"), "line 11, `lanes 1`: expected the end"),
+        (
+            schedule("allreduce", "bine-l", "8", 1, 0)
+                .to_string()
+                .replace("far-first", "near-first"),
+            "bine has none in near-first order on a dimension of size 8",
+        ),
     ];
     for (text, expected) in cases {
         let message = text.parse::<Schedule>().unwrap_err().to_string();
@@ -115,7 +122,10 @@ fn bad_texts_name_the_line() {
                 .replace("step reduce\n", "order 0..4000000000\nstep reduce\n"),
             "134217728 blocks at most",
         ),
-        (format!("{plan}  send to 1: 0..1\nnonsense\n"), "expected the end"),
+        (
+            format!("{plan}  send to 1: 0..1\nnonsense\n"),
+            "expected the end, or `lane port`, `step`",
+        ),
         (plan.replace("0..2", "2..2"), "none empty"),
     ];
     for (text, expected) in cases {

@@ -12,7 +12,7 @@ use crate::names::Rank;
 pub enum Collective {
     /// Every rank ends with the reduction of all ranks' vectors.
     Allreduce,
-    /// Rank `x` ends with the reduction of all ranks' blocks `x` (equal counts).
+    /// Rank `x` ends with the reduction of all ranks' blocks `x`.
     ReduceScatter,
     /// Every rank ends with every rank's block.
     Allgather,

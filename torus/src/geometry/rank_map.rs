@@ -30,12 +30,12 @@ pub struct RankList {
 /// A list of coordinates is not a rank map of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RankMapError {
-    /// The number of entries is not the number of nodes.
-    #[error("the rank map has {found} entries; the shape {shape} has {expected} nodes")]
+    /// The number of entries is not the number of ranks.
+    #[error("the rank map has {found} entries; the shape {shape} has {expected} ranks")]
     Count {
         /// Number of entries in the list.
         found: usize,
-        /// Number of nodes of the shape.
+        /// Number of ranks of the shape.
         expected: u32,
         /// The shape.
         shape: String,
@@ -217,6 +217,8 @@ mod tests {
     #[test]
     fn texts_are_read_or_explained() {
         let shape: Shape = "2x2".parse().unwrap();
+        let error = RankMap::parse(&"4+2".parse().unwrap(), "(0,0)\n").unwrap_err().to_string();
+        assert_eq!(error, "the rank map has 1 entries; the shape 4+2 has 8 ranks");
         let map = RankMap::parse(&shape, "# corner first\n(1,1)\n0 0\n\n(0, 1) # third\n1,0\n");
         let map = map.unwrap();
         assert_eq!(map.vertex_of(&shape, Rank(0)), Vertex(3));

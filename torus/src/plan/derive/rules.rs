@@ -74,7 +74,7 @@ impl Schedule {
         for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {
             let (kind, size) = (kind.clone(), pattern.size());
             if recipe.form == WalkForm::Latency && !pattern.groups_nest() {
-                return Err(ScheduleError::NotNested { kind, size });
+                return Err(ScheduleError::NotNested { kind, order: recipe.order, size });
             }
         }
         Ok(())

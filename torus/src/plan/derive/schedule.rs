@@ -274,8 +274,10 @@ pub enum ScheduleError {
     /// No Hamiltonian cycles of the shape are known.
     #[error(
         "on shape {shape} no Hamiltonian cycles are known: they need at least two dimensions, one of 3 or more, no \
-         mesh, and at most {most} nodes; the algorithm trees serves every shape",
-        most = Cycles::MOST_NODES
+         mesh, and at most {most} nodes, or {in_many} in more than three dimensions that do not end with 2x3x2; the \
+         algorithm trees serves every shape",
+        most = Cycles::MOST_NODES,
+        in_many = Cycles::MOST_NODES_IN_MANY_DIMS
     )]
     NoCycles {
         /// The shape.
@@ -283,12 +285,14 @@ pub enum ScheduleError {
     },
     /// The latency form would compute different bits on different ranks.
     #[error(
-        "the latency form needs groups that nest, and {kind} has none on a dimension of size \
+        "the latency form needs groups that nest, and {kind} has none in {order} order on a dimension of size \
          {size}; use the bandwidth form, or doubling, multiplying or direct"
     )]
     NotNested {
         /// The pattern.
         kind: PatternKind,
+        /// The order of its steps.
+        order: StepOrder,
         /// The size of the dimension.
         size: u32,
     },

@@ -21,7 +21,7 @@ use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{DependsOn, LineStep, StepView};
 
 /// The sets of a dimension are stored if there are at most this many; for longer rings each set is computed when it
-/// is needed, in constant time.
+/// is needed.
 const MOST_KEPT_SETS: usize = 1 << 14;
 
 /// One pass over a walk.

@@ -58,8 +58,8 @@ pub enum ExchangeStages {
     NodesFirst,
     /// One dimension after the other, the node axis last.
     Dimensions,
-    /// Inside nodes by digits, then between nodes directly to the owners: ParLinNa (Fan et al. 2025, section 4). At
-    /// most one message to the same rank is in flight at a time.
+    /// Inside nodes by digits, then between nodes directly to the owners: ParLinNa (Fan et al. 2025, section 4). A
+    /// step has at most one message to the same rank.
     InsideFirst {
         /// The radix of the digits, 2 or more.
         radix: u32,

@@ -161,16 +161,15 @@ impl<'a> TextLines<'a> {
         word.trim().parse().map_err(|_| self.expected("a number"))
     }
 
-    fn end(&mut self) -> Result<(), TextError> {
+    /// An error if a line is left; it says what else than the end may stand there.
+    fn end(&mut self, or: &str) -> Result<(), TextError> {
         self.skip_silent();
         match self.rest.next() {
             None => Ok(()),
             Some((index, line)) => Err(TextError {
                 line: index + 1,
                 text: line.trim().to_owned(),
-                problem:
-                    "expected the end, or `port`, `step`, `send to`, `recv from` in their places"
-                        .to_owned(),
+                problem: format!("expected the end{or}"),
             }),
         }
     }

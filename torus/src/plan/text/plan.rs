@@ -153,7 +153,7 @@ impl FromStr for Plan {
         while let Some(text) = lines.take("lane port") {
             lanes.push(parse_lane(&mut lines, text)?);
         }
-        lines.end()?;
+        lines.end(", or `lane port`, `step`, `send to`, `recv from` in their places")?;
         Ok(Plan { collective, rank, n_ranks, root, lanes })
     }
 }

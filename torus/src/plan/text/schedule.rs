@@ -135,7 +135,7 @@ impl FromStr for Schedule {
             Some(weights) => weights.parse::<Split>().map_err(|error| lines.error(error))?,
             None => Split::default(),
         };
-        lines.end()?;
+        lines.end("")?;
         let schedule = Schedule { collective, shape, map, root, ports, split, recipe };
         schedule.validate().map_err(|error| lines.error(error))?;
         Ok(schedule)
