@@ -310,16 +310,7 @@ impl Trees {
             .flatten()
     }
 
-    /// Number of hops from the root to a node in a tree.
-    ///
-    /// # Panics
-    /// If there is no such tree or node.
-    pub fn depth(&self, tree: usize, node: Vertex) -> u32 {
-        let up = |&node: &Vertex| self.parent(tree, node);
-        std::iter::successors(Some(node), up).count() as u32 - 1
-    }
-
-    /// The depths of all nodes in a tree, by node.
+    /// Number of hops from the root to each node in a tree, by node.
     ///
     /// # Panics
     /// If there is no such tree.

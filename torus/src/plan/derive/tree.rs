@@ -28,13 +28,12 @@ pub struct TreePass {
     by_direction: bool,
     /// `Reduce` towards the root, `Copy` from it.
     action: Action,
-    /// All nodes by depth.
-    by_depth: Vec<Vertex>,
-    /// Where the nodes of each depth start in `by_depth`; one entry more than depths.
-    start: Vec<u32>,
+    /// The depth of each node.
+    depths: Vec<u32>,
+    n_steps: usize,
     /// (parent, child) pairs by the parent's depth, in the order in which parents send. Computed when the messages
     /// of all ranks are visited; a rank that performs the plan never needs them.
-    edges: OnceLock<Vec<(Vertex, Vertex)>>,
+    edges: OnceLock<Vec<Vec<(Vertex, Vertex)>>>,
 }
 
 impl TreePass {
@@ -47,31 +46,9 @@ impl TreePass {
     ) -> Self {
         let by_direction = n_lanes == trees.n_trees();
         let depths = trees.depths(tree);
-        let deepest = depths.iter().copied().max().unwrap_or(0);
-        let mut start = vec![0u32; deepest as usize + 2];
-        for &depth in &depths {
-            start[depth as usize + 1] += 1;
-        }
-        for depth in 1..start.len() {
-            start[depth] += start[depth - 1];
-        }
-        let mut next = start.clone();
-        let mut by_depth = vec![Vertex(0); depths.len()];
-        for (node, &depth) in depths.iter().enumerate() {
-            let place = &mut next[depth as usize];
-            by_depth[*place as usize] = Vertex(node as u32);
-            *place += 1;
-        }
-        TreePass {
-            torus,
-            trees,
-            tree,
-            by_direction,
-            action,
-            by_depth,
-            start,
-            edges: OnceLock::new(),
-        }
+        let n_steps = depths.iter().copied().max().unwrap_or(0) as usize;
+        let edges = OnceLock::new();
+        TreePass { torus, trees, tree, by_direction, action, depths, n_steps, edges }
     }
 
     fn is_backwards(&self) -> bool {
@@ -81,14 +58,14 @@ impl TreePass {
     /// The edges from the nodes of a depth to their children.
     fn edges(&self, depth: usize) -> &[(Vertex, Vertex)] {
         let edges = self.edges.get_or_init(|| {
-            let of_node = |&node: &Vertex| {
+            let mut edges = vec![Vec::new(); self.n_steps + 1];
+            for (node, &depth) in (0..).map(Vertex).zip(&self.depths) {
                 let children = self.trees.children(self.tree, node);
-                children.into_iter().map(move |child| (node, child))
-            };
-            self.by_depth.iter().flat_map(of_node).collect()
+                edges[depth as usize].extend(children.into_iter().map(|child| (node, child)));
+            }
+            edges
         });
-        let [first, end] = [depth + 1, depth + 2].map(|depth| self.start[depth] as usize - 1);
-        &edges[first..end]
+        &edges[depth]
     }
 
     /// The step in which the nodes of a depth and their children communicate; applied to a step, that depth.
@@ -99,7 +76,7 @@ impl TreePass {
 
 impl Pass for TreePass {
     fn n_steps(&self) -> usize {
-        self.start.len() - 2
+        self.n_steps
     }
 
     fn port(&self, own: PortId, from: Rank, to: Rank) -> PortId {
@@ -130,7 +107,7 @@ impl Pass for TreePass {
             }
             PassScope::Rank(_, at) => {
                 let node = self.torus.shape.vertex(at);
-                let depth = self.trees.depth(self.tree, node) as usize;
+                let depth = self.depths[node.index()] as usize;
                 for child in self.trees.children(self.tree, node) {
                     visit_edge(self.step_of(depth), node, child);
                 }
