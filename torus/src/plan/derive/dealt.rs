@@ -19,7 +19,7 @@ use crate::geometry::{Shape, Vertex};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::{CoordSet, Tile};
-use crate::plan::ir::runs::{Run, Runs};
+use crate::plan::ir::runs::{Run, Runs, append};
 use crate::plan::ir::view::{DependsOn, StepView};
 
 /// Numbers of blocks by the sum of their coordinates, modulo the number of turns.
@@ -48,12 +48,8 @@ impl Deal {
     fn of_lane(&self, lane: u8, runs: &[Run], found: &mut Runs) {
         found.clear();
         for position in runs.iter().flat_map(|run| run.start..run.end()) {
-            if self.lane_of[position as usize] != lane {
-                continue;
-            }
-            match found.last_mut() {
-                Some(last) if last.end() == position => last.len += 1,
-                _ => found.push(Run::new(position, 1)),
+            if self.lane_of[position as usize] == lane {
+                append(found, position);
             }
         }
     }

@@ -39,10 +39,6 @@ impl FoldPass {
         is_folded.then(|| FoldPass { torus, all: all.into(), core: core.into(), action })
     }
 
-    fn takes_part(&self, at: Coord) -> bool {
-        at.is_below(&self.all)
-    }
-
     /// The node of the core that the node at `at` folds onto: itself if it is in the core.
     fn proxy(&self, at: Coord) -> Vertex {
         let parts: SmallVec<[u32; 8]> =
@@ -97,13 +93,13 @@ impl Pass for FoldPass {
             PassScope::Step(..) => {
                 for node in shape.vertices() {
                     let at = shape.coord(node);
-                    if let Some(proxy) = proxy(node, at).filter(|_| self.takes_part(at)) {
+                    if let Some(proxy) = proxy(node, at).filter(|_| at.is_below(&self.all)) {
                         visit_pair(node, proxy);
                     }
                 }
             }
             // The leader of a rank that takes no part already has its vector.
-            PassScope::Rank(_, at) if !self.takes_part(at) => {}
+            PassScope::Rank(_, at) if !at.is_below(&self.all) => {}
             PassScope::Rank(_, at) => match (shape.vertex(at), proxy(shape.vertex(at), at)) {
                 (node, Some(proxy)) => visit_pair(node, proxy),
                 (node, None) => {

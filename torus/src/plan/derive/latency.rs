@@ -45,11 +45,6 @@ impl LatencyPass {
         &self.walk.steps()[self.walk.rounds()[round].clone()]
     }
 
-    /// True if a node's coordinates are inside the walk.
-    fn takes_part(&self, at: Coord) -> bool {
-        at.is_below(self.walk.sizes())
-    }
-
     /// The ranks to which a rank sends in a round, as coordinates.
     fn receivers(&self, round: usize, at: Coord) -> Vec<Coord> {
         self.reached(self.steps(round).iter(), at, Pattern::targets)
@@ -97,10 +92,6 @@ impl LatencyPass {
         }
         group
     }
-
-    fn rank(&self, at: Coord) -> Rank {
-        self.torus.rank(at)
-    }
 }
 
 impl Pass for LatencyPass {
@@ -115,7 +106,7 @@ impl Pass for LatencyPass {
     /// Number of operands of the round's fold whose groups precede the rank's own.
     fn own_at(&self, step: usize, rank: Rank) -> u32 {
         let at = self.torus.coord(rank);
-        if self.leaders.is_none() || !self.takes_part(at) {
+        if self.leaders.is_none() || !self.walk.contains(at) {
             return 0;
         }
         let own = self.group(step, at);
@@ -164,25 +155,25 @@ impl Pass for LatencyPass {
             PassScope::Step(step, _) => {
                 let shape = &self.torus.shape;
                 let all = shape.vertices().map(|vertex| shape.coord(vertex));
-                let mut all: Vec<Coord> = all.filter(|&at| self.takes_part(at)).collect();
+                let mut all: Vec<Coord> = all.filter(|&at| self.walk.contains(at)).collect();
                 // Receivers list their senders by group.
                 all.sort_by_cached_key(|&at| self.group(step, at));
                 for at in all {
-                    let from = self.rank(at);
+                    let from = self.torus.rank(at);
                     for to in self.receivers(step, at) {
-                        let to = self.rank(to);
+                        let to = self.torus.rank(to);
                         visit(step, Message { from, to, runs: &WHOLE });
                     }
                 }
             }
-            PassScope::Rank(rank, at) if self.takes_part(at) => {
+            PassScope::Rank(rank, at) if self.walk.contains(at) => {
                 for step in 0..self.n_steps() {
                     for to in self.receivers(step, at) {
-                        let to = self.rank(to);
+                        let to = self.torus.rank(to);
                         visit(step, Message { from: rank, to, runs: &WHOLE });
                     }
                     for from in self.senders(step, at) {
-                        let from = self.rank(from);
+                        let from = self.torus.rank(from);
                         visit(step, Message { from, to: rank, runs: &WHOLE });
                     }
                 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::rounds::fewest_rounds;
 use smallvec::SmallVec;
 
-use crate::geometry::Shape;
+use crate::geometry::{Coord, Shape};
 use crate::patterns::{Pattern, Toward};
 
 /// The order in which the steps of the dimensions alternate. All steps of a node axis come first, so that as much
@@ -87,6 +87,11 @@ impl Walk {
     /// Sizes of the patterns, by dimension.
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
+    }
+
+    /// True if a node's coordinates are inside the walk.
+    pub fn contains(&self, at: Coord) -> bool {
+        at.is_below(&self.sizes)
     }
 
     /// Dimensions of size above 1 in the order of their first step.

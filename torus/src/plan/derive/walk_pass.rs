@@ -118,11 +118,6 @@ impl WalkPass {
         !self.is_whole || self.phase.routing == Routing::ToRoot
     }
 
-    /// True if a node's coordinates are inside the walk.
-    fn takes_part(&self, at: Coord) -> bool {
-        at.is_below(self.walk.sizes())
-    }
-
     /// Visits the messages of the rank at a coordinate.
     fn own_messages(&self, rank: Rank, at: Coord, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let (n_dims, needs_others) = (self.walk.sizes().len(), self.needs_others());
@@ -306,7 +301,9 @@ impl Pass for WalkPass {
             PassScope::Step(step, tile) => {
                 self.all_messages(step, tile, &mut |message| visit(step, message));
             }
-            PassScope::Rank(rank, at) if self.takes_part(at) => self.own_messages(rank, at, visit),
+            PassScope::Rank(rank, at) if self.walk.contains(at) => {
+                self.own_messages(rank, at, visit)
+            }
             PassScope::Rank(..) => {}
         }
     }

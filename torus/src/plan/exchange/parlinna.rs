@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::rounds::displacements;
 use super::{ExchangePass, Shift};
 use crate::plan::ir::grid::Grid;
-use crate::plan::ir::runs::{Run, Runs};
+use crate::plan::ir::runs::{Run, Runs, append};
 
 /// The passes of `n_lanes` lanes over `grid`, which must have no leaders, and nodes as groups. Between nodes a step
 /// has `batch` messages; all messages if `None`.
@@ -55,7 +55,7 @@ impl NodeRows {
                 let mut runs = Runs::new();
                 for row in rows {
                     for place in (0..self.per_node).filter(moves) {
-                        push(&mut runs, row * self.per_node + place);
+                        append(&mut runs, row * self.per_node + place);
                     }
                 }
                 Shift { by: digit * power, runs }
@@ -78,12 +78,5 @@ impl NodeRows {
             rows.chunks(size).map(move |batch| batch.iter().map(hop).collect())
         };
         (0..n_messages).flat_map(messages).collect()
-    }
-}
-
-fn push(runs: &mut Runs, position: u32) {
-    match runs.last_mut() {
-        Some(last) if last.end() == position => last.len += 1,
-        _ => runs.push(Run::new(position, 1)),
     }
 }

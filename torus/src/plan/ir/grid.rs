@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::runs::{Run, Runs};
+use super::runs::{Run, Runs, append};
 use super::torus::Torus;
 use crate::geometry::{Shape, Vertex};
 use crate::names::{Position, Rank};
@@ -297,12 +297,7 @@ impl Grid {
         };
         let all = runs.iter().flat_map(|run| run.start..run.end()).filter(is_used);
         let mut runs = Runs::new();
-        for position in all {
-            match runs.last_mut() {
-                Some(run) if run.end() == position => run.len += 1,
-                _ => runs.push(Run::new(position, 1)),
-            }
-        }
+        all.for_each(|position| append(&mut runs, position));
         Cow::Owned(runs)
     }
 

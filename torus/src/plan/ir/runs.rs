@@ -36,6 +36,14 @@ pub const WHOLE: [Run; 1] = [Run::new(0, 1)];
 /// The positions of one transfer: disjoint runs in the order in which they are sent.
 pub type Runs = SmallVec<[Run; 1]>;
 
+/// Appends a position, which lies behind those in `runs`: to the last run if it follows that, else as a run of its own.
+pub fn append(runs: &mut Runs, position: u32) {
+    match runs.last_mut() {
+        Some(last) if last.end() == position => last.len += 1,
+        _ => runs.push(Run::new(position, 1)),
+    }
+}
+
 /// Number of positions in `runs`.
 pub fn n_positions(runs: &[Run]) -> u64 {
     runs.iter().map(|run| u64::from(run.len)).sum()

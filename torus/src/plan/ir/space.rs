@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::grid::Grid;
-use super::runs::{Run, Runs};
+use super::runs::{Run, Runs, append};
 use super::split::Part;
 use super::torus::Torus;
 use crate::collectives::{Collective, Payload, Share};
@@ -223,10 +223,7 @@ impl Space {
             }
             has_more |= self.block_at_start(rank, position).is_none()
                 && self.block_at_end(rank, position).is_none();
-            match room.last_mut() {
-                Some(run) if run.end() == position.0 => run.len += 1,
-                _ => room.push(Run::new(position.0, 1)),
-            }
+            append(&mut room, position.0);
         }
         if has_more { room } else { Runs::new() }
     }
