@@ -316,6 +316,18 @@ fn scripts_take_what_they_say() {
     }
 }
 
+/// A ring of 131,072 coordinates has distances that 16 bits do not hold.
+#[test]
+fn long_ways_are_counted() {
+    let shape: Shape = "131072".parse().unwrap();
+    let machine = Machine { hop_ns: 50.0, ..Machine::built_in("ideal-torus").unwrap() };
+    let network = Network::new(machine.network, &shape, 0).unwrap();
+    let algorithm = registry::find(Collective::Bcast, "doubling-tree").unwrap();
+    let bcast = scheduled(&algorithm, &shape, Some(1)).unwrap();
+    let found = played(&bcast, &RoutedPlan::of_one(&bcast.1, &network, place), &machine, 8.0).ns;
+    assert!(found > 65_535.0 * machine.hop_ns, "{found}");
+}
+
 /// Whether every step of every lane is the same for all lines, or for all ranks.
 fn is_symmetric(flow: &Expansion) -> bool {
     LaneId::first(flow.lanes().len()).zip(flow.lanes()).all(|(lane, header)| {

@@ -186,12 +186,11 @@ impl Costs<'_> {
             }
             let (mut latency, mut least) = (f64::INFINITY, u32::MAX);
             for (from, to) in ends() {
-                let (mut hops, mut busiest) = ([0u16; 2], 0);
-                line.route(from, to, &mut |link| {
+                let mut busiest = 0;
+                let hops = self.network.route(line, [from, to], |link| {
                     busiest = busiest.max(load[link.index()]);
-                    hops[usize::from(self.network.is_on_board(link))] += 1;
                 });
-                let n_hops = u32::from(hops[0]) + u32::from(hops[1]);
+                let n_hops: u32 = hops.iter().sum();
                 latency = latency.min(speeds.latency(hops));
                 least = least.min(period.map_or(busiest, |period| n_hops.div_ceil(period)));
             }

@@ -21,16 +21,13 @@ impl<'a> RouteLoads<'a> {
     ) -> Vec<usize> {
         let of_target = |target: usize| {
             let mut load = vec![0.0f32; network.whole().n_links()];
-            let mut hops = [0u16; 2];
+            let mut hops = [0u32; 2];
             let all = step.positions[target].max(1) as f32;
             for hop in step.hops().filter(|hop| hop.target == target) {
-                let mut of_hop = [0u16; 2];
                 let ends = [hop.from, hop.to].map(|rank| place(Rank(rank)));
-                network.whole().route(ends[0], ends[1], &mut |link| {
-                    load[link.index()] += hop.positions as f32 / all;
-                    of_hop[usize::from(network.is_on_board(link))] += 1;
-                });
-                hops = hops.max(of_hop);
+                let weight = hop.positions as f32 / all;
+                hops = hops
+                    .max(network.route(network.whole(), ends, |link| load[link.index()] += weight));
             }
             let link = self.link(load.into_iter().fold(0.0, f32::max), None);
             self.route_load(smallvec![link], hops, network.per_node() as f32)
@@ -83,17 +80,14 @@ impl<'a> RouteLoads<'a> {
         load.resize(network.whole().n_links());
         sent.resize(flow.n_ranks() as usize);
         received.resize((flow.n_ranks() / network.per_node()) as usize);
-        let (mut most, mut node_most, mut link_most, mut longest) = (0, 0, 0, [0u16; 2]);
+        let (mut most, mut node_most, mut link_most, mut longest) = (0, 0, 0, [0u32; 2]);
         flow.volumes(lane, step, &mut |from, to, positions| {
             most = most.max(sent.add(from.index(), positions));
             let receiver = network.node(place(to)) as usize;
             node_most = node_most.max(received.add(receiver, positions));
-            let mut hops = [0u16; 2];
-            network.whole().route(place(from), place(to), &mut |link| {
+            longest = longest.max(network.route(network.whole(), [from, to].map(place), |link| {
                 link_most = link_most.max(load.add(link.index(), positions));
-                hops[usize::from(network.is_on_board(link))] += 1;
-            });
-            longest = longest.max(hops);
+            }));
         });
         let of = |count: u64| if most == 0 { 0.0 } else { count as f32 / most as f32 };
         let loads = load.drain().map(|(link, load)| (link, of(load))).collect();

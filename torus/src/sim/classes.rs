@@ -152,7 +152,7 @@ impl<'a> Classes<'a> {
     }
 
     /// The classes of links that a message crosses, each with a number of crossings, and the number of links in all.
-    fn route(&self, from: Coord, to: Coord, n_linked: usize) -> (Vec<(ResourceId, f32)>, u16) {
+    fn route(&self, from: Coord, to: Coord, n_linked: usize) -> (Vec<(ResourceId, f32)>, u32) {
         let (mut at, mut crossed, mut hops) = (from, Vec::new(), 0);
         for dim in 0..n_linked {
             let offset = self.shape.axes()[dim].offset(from[dim], to[dim]);
@@ -168,7 +168,7 @@ impl<'a> Classes<'a> {
                 crossed.push((link, times as f32 * self.alike_on_node));
             }
             at = at.with(dim, to[dim]);
-            hops += offset.unsigned_abs() as u16;
+            hops += offset.unsigned_abs() as u32;
         }
         (crossed, hops)
     }

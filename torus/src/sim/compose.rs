@@ -56,7 +56,7 @@ impl RoutedPlan {
         let has_outs = network.per_node() > 1 || !conditions.faults.is_empty();
         routed.number(network.whole().n_links(), n_nodes, has_outs);
         routed.take_faults(conditions);
-        let mut known: HashMap<Ends, (Range<u32>, [u16; 2])> = HashMap::new();
+        let mut known: HashMap<Ends, (Range<u32>, [u32; 2])> = HashMap::new();
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             let share = position_share(header);
@@ -112,16 +112,15 @@ impl RoutedPlan {
         places: &[Vertex],
         [from, to]: [Rank; 2],
         port: PortId,
-    ) -> Result<(Range<u32>, [u16; 2]), RoutingError> {
+    ) -> Result<(Range<u32>, [u32; 2]), RoutingError> {
         let start = self.paths.len() as u32;
         let ends = [from, to].map(|rank| places[rank.index()]);
-        let (mut hops, mut dead) = ([0u16; 2], None);
-        network.whole().route(ends[0], ends[1], &mut |link| {
+        let mut dead = None;
+        let hops = network.route(network.whole(), ends, |link| {
             if checked.is_dead(link) {
                 dead.get_or_insert(link);
             }
             self.paths.push((link.0 as u32, 1.0));
-            hops[usize::from(network.is_on_board(link))] += 1;
         });
         if let Some(link) = dead {
             let link = network.whole().link_name(link);
@@ -314,7 +313,7 @@ impl RoutedPlan {
     /// Resources of a message beside links: interfaces, or memory inside a node; `of_node` messages at a time.
     pub(super) fn at_ends(
         &self,
-        hops: [u16; 2],
+        hops: [u32; 2],
         [from, to]: [u32; 2],
         [out, into]: [PortId; 2],
         of_node: f32,

@@ -60,7 +60,7 @@ pub(super) struct RouteLoad {
     /// The numbers of their profiles, dimension by dimension.
     pub(super) profiles: SmallVec<[u32; 3]>,
     /// Links of the longest route: cables, and links on boards.
-    pub(super) hops: [u16; 2],
+    pub(super) hops: [u32; 2],
     /// Messages of a node that are on each of its interfaces, or in its memory, at the same time.
     pub(super) of_node: f32,
     /// Whether the messages cross equally many links and meet equally many messages on their busiest links.
@@ -71,7 +71,7 @@ pub(super) struct RouteLoad {
 }
 
 /// Profiles, hops, and bits of `of_node`.
-type RouteLoadKey = (SmallVec<[u32; 3]>, [u16; 2], u32);
+type RouteLoadKey = (SmallVec<[u32; 3]>, [u32; 2], u32);
 
 #[derive(Default)]
 pub(super) struct RouteLoads<'a> {
@@ -84,7 +84,7 @@ pub(super) struct RouteLoads<'a> {
     /// Numbers of profiles, by dimension and bits of the loads.
     known: HashMap<(usize, Vec<u32>), u32>,
     /// Numbers of profiles and hops of displacements on all coordinates, by dimension and displacement.
-    shifts: HashMap<(usize, u32), (u32, [u16; 2])>,
+    shifts: HashMap<(usize, u32), (u32, [u32; 2])>,
     /// Numbers of route loads, by profiles, hops and messages of a node.
     route_loads: HashMap<RouteLoadKey, usize>,
     /// The most positions that a rank sends in a step, and the number of its route load, by a hash of all messages or
@@ -117,7 +117,7 @@ impl<'a> RouteLoads<'a> {
     pub(super) fn route_load(
         &mut self,
         profiles: SmallVec<[u32; 3]>,
-        hops: [u16; 2],
+        hops: [u32; 2],
         of_node: f32,
     ) -> usize {
         let key = (profiles.clone(), hops, of_node.to_bits());
@@ -144,17 +144,14 @@ impl<'a> RouteLoads<'a> {
             hops: Hops::Line(step.clone(), target),
         };
         let mut found: Vec<LoadProfile<'a>> = (0..step.positions.len()).map(new).collect();
-        let mut longest = vec![[0u16; 2]; found.len()];
+        let mut longest = vec![[0u32; 2]; found.len()];
         for LineHop { from, to, target, positions } in step.hops() {
             let profile = &mut found[target];
             // A message with fewer positions than the message that stands for all counts as a part of one.
             let weight = positions as f32 / step.positions[target].max(1) as f32;
-            let mut hops = [0u16; 2];
-            line.route(Vertex(from), Vertex(to), &mut |link| {
-                profile.load[link.index()] += weight;
-                hops[usize::from(network.is_on_board(link))] += 1;
-            });
-            if hops.iter().sum::<u16>() > longest[target].iter().sum() {
+            let ends = [from, to].map(Vertex);
+            let hops = network.route(line, ends, |link| profile.load[link.index()] += weight);
+            if hops.iter().sum::<u32>() > longest[target].iter().sum() {
                 longest[target] = hops;
             }
         }
@@ -162,11 +159,9 @@ impl<'a> RouteLoads<'a> {
             found.iter().map(|profile| profile.load.iter().copied().fold(0.0, f32::max)).collect();
         for LineHop { from, to, target, .. } in step.hops() {
             let profile = &mut found[target];
-            let (mut hops, mut most) = ([0u16; 2], 0.0f32);
-            line.route(Vertex(from), Vertex(to), &mut |link| {
-                most = most.max(profile.load[link.index()]);
-                hops[usize::from(network.is_on_board(link))] += 1;
-            });
+            let (ends, mut most) = ([from, to].map(Vertex), 0.0f32);
+            let hops =
+                network.route(line, ends, |link| most = most.max(profile.load[link.index()]));
             profile.is_alike &= hops == longest[target] && most == busiest[target];
         }
         // If lines differ, only one rank of a node sends on this line.
@@ -188,7 +183,7 @@ impl<'a> RouteLoads<'a> {
         let lines: Vec<Vec<usize>> =
             step.lines.iter().map(|line| self.of_line(line, network)).collect();
         let route_load = |choice: TargetChoice| {
-            let (mut profiles, mut hops, mut of_node) = (SmallVec::new(), [0u16; 2], 1.0f32);
+            let (mut profiles, mut hops, mut of_node) = (SmallVec::new(), [0u32; 2], 1.0f32);
             for (route_loads, target) in lines.iter().zip(choice) {
                 let Some(target) = target else { continue };
                 let RouteLoad { profiles: of_dim, hops: further, of_node: times, .. } =
@@ -212,7 +207,7 @@ impl<'a> RouteLoads<'a> {
             if n_dims > 1 && !network.is_dimension_ordered() {
                 return None;
             }
-            let (mut profiles, mut hops) = (SmallVec::new(), [0u16; 2]);
+            let (mut profiles, mut hops) = (SmallVec::new(), [0u32; 2]);
             for (dim, by) in linked().filter(|(_, by)| *by > 0) {
                 let (profile, of_dim) = self.of_shift(dim, step.sizes[dim], by, network);
                 profiles.push(profile);
@@ -224,29 +219,23 @@ impl<'a> RouteLoads<'a> {
     }
 
     /// The profile of messages over one displacement from each coordinate of a line, and their longest route.
-    fn of_shift(&mut self, dim: usize, size: u32, by: u32, network: &Network) -> (u32, [u16; 2]) {
+    fn of_shift(&mut self, dim: usize, size: u32, by: u32, network: &Network) -> (u32, [u32; 2]) {
         if let Some(&known) = self.shifts.get(&(dim, by)) {
             return known;
         }
         let line = network.line(dim);
-        let (mut load, mut longest) = (vec![0.0f32; line.n_links()], [0u16; 2]);
+        let (mut load, mut longest) = (vec![0.0f32; line.n_links()], [0u32; 2]);
         let hops = Hops::Shift(size, by);
         for (from, to) in hops.ends() {
-            let mut hops = [0u16; 2];
-            line.route(from, to, &mut |link| {
-                // The ranks of a node share its links.
-                load[link.index()] += network.per_node() as f32;
-                hops[usize::from(network.is_on_board(link))] += 1;
-            });
+            // The ranks of a node share its links.
+            let n = network.per_node() as f32;
+            let hops = network.route(line, [from, to], |link| load[link.index()] += n);
             longest = longest.max(hops);
         }
         let busiest = load.iter().copied().fold(0.0, f32::max);
         let is_alike = hops.ends().all(|(from, to)| {
-            let (mut hops, mut most) = ([0u16; 2], 0.0f32);
-            line.route(from, to, &mut |link| {
-                most = most.max(load[link.index()]);
-                hops[usize::from(network.is_on_board(link))] += 1;
-            });
+            let mut most = 0.0f32;
+            let hops = network.route(line, [from, to], |link| most = most.max(load[link.index()]));
             hops == longest && most == busiest
         });
         let is_on_ring = network.is_ring(dim);

@@ -282,6 +282,22 @@ impl Network {
         vertex.0 / self.per_node
     }
 
+    /// Calls `cross` with every link on the route between two vertices of the network or of a line of it; returns
+    /// the numbers of cables and of links on boards.
+    pub(crate) fn route(
+        &self,
+        on: &dyn Topology,
+        [from, to]: [Vertex; 2],
+        mut cross: impl FnMut(LinkId),
+    ) -> [u32; 2] {
+        let mut hops = [0; 2];
+        on.route(from, to, &mut |link| {
+            cross(link);
+            hops[usize::from(self.is_on_board(link))] += 1;
+        });
+        hops
+    }
+
     /// Whether a link is on a board, and so is shorter than a cable.
     pub fn is_on_board(&self, link: LinkId) -> bool {
         // A product numbers links line after line, each line from a multiple of its number of links.

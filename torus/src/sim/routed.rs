@@ -54,7 +54,7 @@ pub(super) struct Transit {
     /// Bytes, as a multiple of n.
     pub share: f64,
     /// Numbers of cables and of links on boards that it crosses.
-    pub hops: [u16; 2],
+    pub hops: [u32; 2],
     /// Resources crossed (a range of `RoutedPlan::paths`), each with the number of such messages on it at the same
     /// time.
     pub path: Range<u32>,

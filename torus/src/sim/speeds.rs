@@ -33,7 +33,7 @@ impl Speeds {
     }
 
     /// Time from when a message leaves until it arrives, whatever its length, ns.
-    pub(crate) fn latency(&self, hops: [u16; 2]) -> f64 {
+    pub(crate) fn latency(&self, hops: [u32; 2]) -> f64 {
         if hops == [0, 0] {
             return self.shm_latency_ns;
         }

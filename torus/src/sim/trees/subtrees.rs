@@ -17,7 +17,7 @@ pub struct Branch {
     pub step: u32,
     pub port: PortId,
     /// Numbers of cables and of links on boards on the route.
-    pub hops: [u16; 2],
+    pub hops: [u32; 2],
     /// Loads of the route's busiest link: [`SHARES`] for each port with as much data as this one.
     /// `in_step`: ports that send over the link in the step. `in_all`: ports that would load it as much in the long
     /// run, when each also has the other messages of its pieces.
@@ -40,7 +40,7 @@ pub struct Subtree {
     pub branches: Vec<Branch>,
     /// The message towards the root: whether it is of the lane's first step, its route, and whether it stays on its
     /// node. `None` for the root, and in trees whose messages come from the root.
-    pub above: Option<(bool, [u16; 2], bool)>,
+    pub above: Option<(bool, [u32; 2], bool)>,
 }
 
 /// Subtrees; those below a subtree have lower numbers. The last is the root's.
@@ -206,9 +206,9 @@ impl<'a> Loads<'a> {
 
     fn branch(&self, (lane, step): (usize, u32), (from, to, port): (Rank, Rank, PortId)) -> Branch {
         let own = self.of.weights[lane];
-        let (mut hops, mut in_step, mut in_all) = ([0u16; 2], own, 0.0f32);
-        self.of.route(from, to, &mut |link| {
-            hops[usize::from(self.of.network.is_on_board(link))] += 1;
+        let (mut in_step, mut in_all) = (own, 0.0f32);
+        let Messages { network, place, .. } = self.of;
+        let hops = network.route(network.whole(), [from, to].map(place), |link| {
             in_step = in_step.max(self.in_step[link.index()]);
             in_all = in_all.max(self.in_all[link.index()]);
         });

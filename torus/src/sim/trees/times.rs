@@ -125,7 +125,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Time that the messages of a first step wait for the descriptors of their receivers, ns; 0 in later steps.
-    fn ready(&self, action: Action, is_first: bool, is_intra_node: bool, hops: [u16; 2]) -> f64 {
+    fn ready(&self, action: Action, is_first: bool, is_intra_node: bool, hops: [u32; 2]) -> f64 {
         let machine = self.costs.machine;
         match is_first && self.costs.is_announced(&self.facts(action, is_intra_node)) {
             true => machine.post_ns + self.speeds.latency(hops) + machine.poll_ns,
