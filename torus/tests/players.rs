@@ -316,6 +316,38 @@ fn scripts_take_what_they_say() {
     }
 }
 
+/// Times of minutes are rounded by more than short messages take; a call ends all the same.
+#[test]
+fn late_messages_arrive() {
+    let shape: Shape = "2".parse().unwrap();
+    let machine = Machine::built_in("ideal-torus").unwrap();
+    let network = Network::new(machine.network, &shape, 0).unwrap();
+    let algorithm = registry::find(Collective::Allreduce, "bine-l").unwrap();
+    let (_, flow) = scheduled(&algorithm, &shape, Some(2)).unwrap();
+    let one = RoutedPlan::of_one(&flow, &network, place);
+    let late_ns = 1e11;
+    let (puts, from, to) = (1.0, 0.0, 1.0);
+    let (post_ns, gap_ns, n_sharing) = (0.3, 0.0, 1.0);
+    let lane = vec![
+        Op::Spend { ns: late_ns, category: TimeCategory::Software },
+        Op::Put { step: 0, from, to, puts, post_ns, gap_ns, n_sharing },
+        Op::Receive { step: 0, to, poll_ns: 0.0 },
+    ];
+    let (setup, pieces) = (Vec::new(), Vec::new());
+    let script = Script { setup, lanes: vec![lane; 2], pieces, threads: Threads::Each };
+    // A simulation without an end must not keep this test from its own.
+    let (send, ends) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for bytes in 1..=64 {
+            _ = send.send(play(&one, &script, &machine.speeds(), f64::from(bytes), false).ns);
+        }
+    });
+    for bytes in 1..=64 {
+        let ns = ends.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(ns.is_ok_and(|ns| ns > late_ns && ns < late_ns + 1e6), "{bytes}: {ns:?}");
+    }
+}
+
 /// A ring of 131,072 coordinates has distances that 16 bits do not hold.
 #[test]
 fn long_ways_are_counted() {

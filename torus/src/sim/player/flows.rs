@@ -83,6 +83,8 @@ impl Player<'_> {
         let now = self.next_mark;
         self.since = now;
         let ns = now - self.rated;
+        // Late times are rounded by more than EPSILON: what is left would take no time, again and again.
+        let rounding = EPSILON.max(4.0 * f64::EPSILON * now);
         let mut at = 0;
         while at < self.active.len() {
             let queue = self.active[at] as usize;
@@ -93,7 +95,7 @@ impl Player<'_> {
                     true => self.together * flow.bytes * f64::from(flow.part) / flow.rate,
                     false => 0.0,
                 };
-                if time_to_mark(&flow, &self.steps, ns) > EPSILON + slack {
+                if time_to_mark(&flow, &self.steps, ns) > rounding + slack {
                     break;
                 }
                 let state = &mut self.steps[flow.lane as usize][flow.step as usize];
