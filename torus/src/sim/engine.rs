@@ -42,8 +42,8 @@ pub(super) fn script(
 ) -> Script {
     let of_call = (machine, n, segment, call);
     let mut pieces = Vec::new();
-    let lanes = LaneId::first(routed.facts().len()).map(|lane| {
-        let (facts, work) = (&routed.facts()[lane.index()], &routed.work()[lane.index()]);
+    let lanes = LaneId::first(routed.facts.len()).map(|lane| {
+        let (facts, work) = (&routed.facts[lane.index()], &routed.work()[lane.index()]);
         let header = &flow.lanes()[lane.index()];
         let wake = machine.wake_ns * f64::from(header.port.0);
         let mut ops = vec![Op::Spend { ns: wake, category: TimeCategory::Threads }];
@@ -69,7 +69,7 @@ pub(super) fn setup(flow: &dyn Flow, routed: &RoutedPlan, of_call: OfCall<'_>) -
     let mut setup = machine.call_ns;
     if call == CallForm::First {
         let of_lane = |(lane, work): (LaneId, &LaneWork)| {
-            let facts = &routed.facts()[lane.index()];
+            let facts = &routed.facts[lane.index()];
             let costs = Costs::of(flow, routed, of_call, lane);
             // A rank receives as many messages as it sends.
             let messages = |(facts, work): (&StepFacts, &StepWork)| {

@@ -26,7 +26,7 @@ pub(super) fn script(
     }
     let Recipe::Walk(recipe) = &schedule.recipe else { return Err(NotModelled::Schedule) };
     let ranks = f64::from(flow.n_ranks());
-    let n_steps = routed.facts().first().map_or(0, Vec::len) as f64;
+    let n_steps = routed.facts.first().map_or(0, Vec::len) as f64;
     // How many times all bytes are copied, and the number of pieces each time.
     let is_bruck = |kind: &PatternKind| matches!(kind, PatternKind::Bruck { .. });
     let (times, pieces) = match (recipe.form, recipe.positions, recipe.interleave) {
@@ -62,6 +62,6 @@ pub(super) fn script(
         };
         facts.iter().enumerate().flat_map(step).collect()
     };
-    let lanes = routed.facts().iter().map(lane).collect();
+    let lanes = routed.facts.iter().map(lane).collect();
     Ok(Script { setup, lanes, threads: Threads::Each, ..Script::default() })
 }

@@ -151,7 +151,7 @@ pub(super) struct RoutedLane {
 pub struct RoutedPlan {
     pub(super) n_agents: u32,
     pub(super) lanes: Vec<RoutedLane>,
-    /// Facts by lane and step.
+    /// By lane and step, the facts that are the same for all ranks.
     pub(super) facts: Vec<Vec<StepFacts>>,
     /// By lane, the work of a rank beside its messages.
     pub(super) work: Vec<LaneWork>,
@@ -295,11 +295,6 @@ impl RoutedPlan {
             share: message.share,
             crossed: &self.paths[message.path.start as usize..message.path.end as usize],
         }
-    }
-
-    /// By lane and step, the facts that are the same for all ranks.
-    pub fn facts(&self) -> &[Vec<StepFacts>] {
-        &self.facts
     }
 
     /// By lane, the share of n of each message, if each is a whole vector, which ranks forward piece by piece.

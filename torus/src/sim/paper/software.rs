@@ -59,14 +59,14 @@ impl PaperSoftware<'_> {
         lane: impl Fn(&[PaperStep]) -> Vec<Op>,
     ) -> Script {
         let setup = vec![(TimeCategory::Setup, setup), (TimeCategory::Threads, threads)];
-        let lanes = (0..self.routed.facts().len()).map(|number| lane(&self.steps(number)));
+        let lanes = (0..self.routed.facts.len()).map(|number| lane(&self.steps(number)));
         let threads = if self.ports > 1 { Threads::TakingTurns } else { Threads::Each };
         Script { setup, lanes: lanes.collect(), threads, ..Script::default() }
     }
 
     /// The steps of a lane.
     pub fn steps(&self, lane: usize) -> Vec<PaperStep> {
-        let facts = self.routed.facts()[lane].iter().enumerate();
+        let facts = self.routed.facts[lane].iter().enumerate();
         let steps = facts.map(|(at, facts)| PaperStep {
             at,
             bytes: facts.share * self.n,
@@ -78,7 +78,7 @@ impl PaperSoftware<'_> {
 
     /// Steps of one phase over all dimensions, if there are `phases` phases.
     pub fn n_steps(&self, phases: usize) -> f64 {
-        (self.routed.facts().first().map_or(0, Vec::len) / phases) as f64
+        (self.routed.facts.first().map_or(0, Vec::len) / phases) as f64
     }
 
     /// Ranks that send in a step of the first lane.

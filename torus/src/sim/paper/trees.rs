@@ -123,7 +123,7 @@ impl PaperSoftware<'_> {
             ops.extend(steps.last().map(|step| self.sent(step)));
             ops
         };
-        let lanes = (0..self.routed.facts().len()).map(lane).collect();
+        let lanes = (0..self.routed.facts.len()).map(lane).collect();
         let setup = vec![(TimeCategory::Setup, self.enter())];
         Script { setup, lanes, threads: Threads::One, ..Script::default() }
     }
