@@ -61,6 +61,20 @@ pub enum SpanKind {
     },
 }
 
+impl SpanKind {
+    /// What a port does in time of a category.
+    pub(super) fn of(category: TimeCategory) -> Self {
+        match category {
+            TimeCategory::Latency
+            | TimeCategory::Wire
+            | TimeCategory::Congestion
+            | TimeCategory::Lock
+            | TimeCategory::Skew => SpanKind::Waits,
+            _ => SpanKind::Busy(category),
+        }
+    }
+}
+
 /// A span of a port's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {

@@ -189,14 +189,7 @@ impl Player<'_> {
         for &(category, ns) in times.iter().filter(|(_, ns)| *ns > 0.0) {
             thread.breakdown.add(category, ns);
             if let Some(spans) = &mut self.spans {
-                let kind = match category {
-                    TimeCategory::Latency
-                    | TimeCategory::Wire
-                    | TimeCategory::Congestion
-                    | TimeCategory::Lock
-                    | TimeCategory::Skew => SpanKind::Waits,
-                    _ => SpanKind::Busy(category),
-                };
+                let kind = SpanKind::of(category);
                 let (rank, lane, step) = (id / n_lanes, id % n_lanes, step.map(|step| step as u32));
                 spans.push(Span { rank, lane, step, kind, start_ns: end, end_ns: end + ns });
             }

@@ -97,12 +97,7 @@ fn spans(lanes: &[CriticalPath]) -> Vec<Span> {
         let span = |&(category, ns, step): &(TimeCategory, f64, Option<u32>)| {
             let (start_ns, end_ns) = (at, at + ns);
             at = end_ns;
-            let kind = match category {
-                TimeCategory::Latency | TimeCategory::Wire | TimeCategory::Congestion => {
-                    SpanKind::Waits
-                }
-                _ => SpanKind::Busy(category),
-            };
+            let kind = SpanKind::of(category);
             (ns > 0.0).then_some(Span { rank: 0, lane, step, kind, start_ns, end_ns })
         };
         path.iter().filter_map(span).collect::<Vec<_>>()
