@@ -207,6 +207,26 @@ fn a_search_that_counts_is_the_same_again() {
     }
 }
 
+/// Rows of the registry on all ports come first, and a search knows when it has visited all of them: afterwards only
+/// its limits decide. Predictions below estimates must not look like rows.
+#[test]
+fn rows_come_first() {
+    let machine = Machine::built_in("ideal-torus").unwrap();
+    // Here the search predicts schedules that take less time than estimated.
+    let request = request(Collective::Allgather, "12", 65_536.0);
+    let network = Network::new(machine.network, &request.shape, 0).unwrap();
+    let mut search = Search::new(&request, &network, &machine).unwrap();
+    let mut n_others = 0;
+    while let Some(candidate) = search.next(100_000).filter(|_| n_others < 100) {
+        let is_row = candidate.is_registry_row && candidate.schedule.ports == request.ports;
+        assert!(is_row || !search.has_rows(), "{}", candidate.schedule);
+        n_others += u32::from(!is_row);
+        let cost = candidate.cost(&request, (&network, &machine), search.best_ns());
+        search.learn(candidate, cost);
+    }
+    assert!(n_others > 10, "{n_others}");
+}
+
 /// A stopped search says that it was stopped, and its bound is valid for the rest of the space.
 #[test]
 fn a_search_that_is_stopped_is_not_exhaustive() {

@@ -12,9 +12,6 @@ use crate::collectives::WalkForm;
 use crate::plan::{Recipe, Schedule, WalkRecipe};
 use crate::sim::{Machine, Network};
 
-/// The factor that puts the registry's rows on all ports before all other nodes, in the order of their estimates.
-const EARLY: f64 = 1e-6;
-
 /// The number of best schedules that are kept: a split may gain more for the next best, if its lanes end further
 /// apart.
 const KEPT: usize = 4;
@@ -22,8 +19,10 @@ const KEPT: usize = 4;
 /// A node of the tree.
 #[derive(Clone, Debug)]
 struct Node {
-    /// The node with the least key comes first: the estimate, times the ratio of predicted to estimated time of its
-    /// kind.
+    /// Whether it is a row of the registry on all ports. These come before all other nodes.
+    is_full_row: bool,
+    /// Among these, and among the others, the node with the least key comes first: the estimate, for schedules that are not in the registry
+    /// times the ratio of predicted to estimated time of their kind.
     key: f64,
     estimate: f64,
     bound: f64,
@@ -59,7 +58,7 @@ impl PartialOrd for Node {
 
 impl Ord for Node {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key.total_cmp(&other.key)
+        other.is_full_row.cmp(&self.is_full_row).then(self.key.total_cmp(&other.key))
     }
 }
 
@@ -103,6 +102,7 @@ impl<'a> Search<'a> {
             let (estimate, bound) = ordered.part(&model, of_template, &[], 0);
             let content = NodeContent::Partial { template, chosen: Chosen::new(), from: 0 };
             open.push(Reverse(Node {
+                is_full_row: false,
                 key: estimate,
                 estimate,
                 bound,
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
             }));
         }
         let n_kinds = space.templates.last().map_or(0, |template| template.kind + 1);
-        let early = |row: &Schedule| if row.ports == request.ports { EARLY } else { 1.0 };
+        let is_full = |row: &Schedule| row.ports == request.ports;
         for (number, named) in (0..).zip(&space.named) {
             let found = find(&space, &ordered, named);
             let of_template = |(template, chosen): (usize, Chosen)| {
@@ -121,13 +121,13 @@ impl<'a> Search<'a> {
             };
             let any = model.any(named.ports);
             let (kind, estimate, bound) = found.map_or((n_kinds, any, any), of_template);
-            let (key, content) = (early(named) * estimate, NodeContent::Named(number));
-            open.push(Reverse(Node { key, estimate, bound, kind, content }));
+            let (is_full_row, content) = (is_full(named), NodeContent::Named(number));
+            open.push(Reverse(Node { is_full_row, key: estimate, estimate, bound, kind, content }));
         }
         for (number, other) in (0..).zip(&space.others) {
             let (bound, content) = (model.other(other), NodeContent::Other(number));
-            let key = early(other) * bound;
-            let node = Node { key, estimate: bound, bound, kind: n_kinds, content };
+            let (is_full_row, kind) = (is_full(other), n_kinds);
+            let node = Node { is_full_row, key: bound, estimate: bound, bound, kind, content };
             open.push(Reverse(node));
         }
         let ratios = vec![None; n_kinds as usize];
@@ -218,7 +218,7 @@ impl<'a> Search<'a> {
 
     /// Whether there are rows of the registry, on all ports, that have not been visited.
     pub fn has_rows(&self) -> bool {
-        self.open.peek().is_some_and(|Reverse(node)| node.key < node.estimate)
+        self.open.peek().is_some_and(|Reverse(node)| node.is_full_row)
     }
 
     /// The best schedule so far.
@@ -339,7 +339,7 @@ impl<'a> Search<'a> {
                 self.counts[1] += 1;
                 continue;
             }
-            let node = Node { key: 0.0, estimate, bound, kind, content };
+            let node = Node { is_full_row: false, key: 0.0, estimate, bound, kind, content };
             self.open.push(Reverse(Node { key: self.key(&node), ..node }));
         }
     }
