@@ -57,12 +57,6 @@ pub(super) struct BoundModel<'a> {
     any: Vec<f64>,
 }
 
-/// A lane's part of a vector: its number of segments, and its bytes in all.
-pub(super) struct Segments {
-    pub n: f64,
-    pub bytes: f64,
-}
-
 impl<'a> BoundModel<'a> {
     pub fn new(request: &'a SearchRequest, network: &'a Network, machine: &'a Machine) -> Self {
         let limits = machine.limits(network);
@@ -88,7 +82,7 @@ impl<'a> BoundModel<'a> {
     }
 
     /// Bytes of one of `parts` equal parts of n.
-    fn part(&self, parts: u32) -> f64 {
+    pub fn part(&self, parts: u32) -> f64 {
         match self.request.collective.payload() {
             Payload::Token => 0.0,
             _ => self.request.bytes / f64::from(parts),
@@ -101,13 +95,10 @@ impl<'a> BoundModel<'a> {
         is_vector && matches!(template.recipe.form, WalkForm::Tree | WalkForm::Latency)
     }
 
-    /// The segments of a lane's vector for each longest message that is tried.
-    pub fn segments(&self, parts: u32) -> impl Iterator<Item = Segments> {
+    /// The number of segments of a part for each longest message that is tried.
+    pub fn segments(&self, parts: u32) -> impl Iterator<Item = f64> {
         let part = self.part(parts);
-        self.request.segments.iter().map(move |&segment| Segments {
-            n: (part / segment as f64).ceil().max(1.0),
-            bytes: part,
-        })
+        self.request.segments.iter().map(move |&segment| (part / segment as f64).ceil().max(1.0))
     }
 
     /// The least factor by which messages are slower because the ranks of a node share its links. On rings only ranks
@@ -151,9 +142,6 @@ impl<'a> BoundModel<'a> {
         let uncontended = self.uncontended_ns();
         match (template.recipe.form, phase.routing) {
             (WalkForm::Latency, _) => {
-                let least = |of: &dyn Fn(Segments) -> f64| {
-                    self.segments(template.ports).map(of).fold(f64::INFINITY, f64::min)
-                };
                 if let Interleave::Fused { messages } = template.recipe.interleave {
                     // A round makes groups messages + 1 times larger, unless it is a single step.
                     let share = |step: &StepCost| {
@@ -161,27 +149,21 @@ impl<'a> BoundModel<'a> {
                         grows.min(1.0) * plain(step)
                     };
                     let n_messages: f64 = axis.steps.iter().map(|step| step.n_targets).sum();
-                    let bytes = least(&|segments| segments.bytes);
                     let chain = axis.steps.iter().map(share).sum();
                     return LaneSums {
                         chain,
-                        moved: n_messages * bytes * uncontended.min(self.intra_node_ns()),
+                        moved: n_messages * part * uncontended.min(self.intra_node_ns()),
                     };
                 }
-                let first = |segments: Segments| {
-                    let bytes = segments.bytes / segments.n;
-                    axis.steps.iter().map(|step| self.whole_step(step, bytes, 1.0)).sum()
+                let first = |n: f64| {
+                    axis.steps.iter().map(|step| self.whole_step(step, part / n, 1.0)).sum()
                 };
-                let all = |segments: Segments| {
-                    axis.steps.iter().map(|step| step.whole_ns * segments.bytes).sum()
-                };
-                LaneSums { chain: least(&first), moved: least(&all) }
+                let chain = self.segments(template.ports).map(first).fold(f64::INFINITY, f64::min);
+                let moved = axis.steps.iter().map(|step| step.whole_ns * part).sum();
+                LaneSums { chain, moved }
             }
             (WalkForm::Tree, _) if self.is_whole(template) => {
-                let bytes = self.segments(template.ports).map(|segments| segments.bytes);
-                let bytes = bytes.fold(f64::INFINITY, f64::min);
-                let moved = axis.n_children * bytes * uncontended;
-                LaneSums { chain: axis.path_ns, moved }
+                LaneSums { chain: axis.path_ns, moved: axis.n_children * part * uncontended }
             }
             (_, Routing::Displaced) => {
                 let step = |step: &StepCost| match step.n_moving > 0.0 {
@@ -355,12 +337,13 @@ impl<'a> BoundModel<'a> {
     /// Time of a lane's thread in a latency form, ns: it posts, polls for and combines every segment.
     fn thread(&self, template: &ScheduleTemplate, axes: &[&AxisSteps]) -> f64 {
         let steps = || axes.iter().flat_map(|axis| &axis.steps);
-        let least = self.segments(template.ports).map(|Segments { n, bytes }| {
+        let part = self.part(template.ports);
+        let least = self.segments(template.ports).map(|n| {
             let messages = |step: &StepCost| n * step.n_targets * (step.post_ns + step.poll_ns);
             let n_targets: f64 = steps().map(|step| step.n_targets).sum();
             let speed = self.machine.reduce.min(self.machine.reduce_all);
             let is_folded = self.request.collective.is_reduction();
-            let fold = if is_folded { n_targets * bytes / speed } else { 0.0 };
+            let fold = if is_folded { n_targets * part / speed } else { 0.0 };
             steps().map(messages).sum::<f64>() + fold
         });
         least.fold(f64::INFINITY, f64::min)

@@ -1,6 +1,6 @@
 //! Lower bounds of schedules that are not over walks: rank after rank, and along spanning trees.
 
-use super::bound::{BoundModel, Segments};
+use super::bound::BoundModel;
 use crate::geometry::{Trees, Vertex};
 use crate::plan::{PrefixSteps, Recipe, Schedule, TreeWays};
 
@@ -70,8 +70,8 @@ impl BoundModel<'_> {
     /// Time of `parts` parts in segments that follow each other, ns. `longest` is the time of a segment of some bytes
     /// to the last rank, ns.
     fn pipelined(&self, parts: u32, longest: impl Fn(f64) -> f64) -> f64 {
-        let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
-            let bytes = bytes / n;
+        let of_segments = self.segments(parts).map(|n| {
+            let bytes = self.part(parts) / n;
             let longest = longest(bytes);
             let others = (n - 1.0) * bytes * self.uncontended_ns().min(self.intra_node_ns());
             // A single rank sends nothing.
