@@ -27,6 +27,9 @@ pub struct Observation {
 /// Why a fit fails.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
+    /// No unknown is left to fit.
+    #[error("the times determine no parameter: measure more algorithms, sizes and shapes")]
+    NoUnknowns,
     /// There are too few measured times.
     #[error(
         "{observations} measured times do not determine {unknowns} parameters: there must be more times than parameters"
@@ -103,6 +106,9 @@ impl Problem {
         let mut values = sources.chain(observations.iter().map(|row| row.time));
         if let Some(value) = values.find(|value| !(value.is_finite() && *value > 0.0)) {
             return Err(FitError::NotPositive { value });
+        }
+        if unknowns.is_empty() {
+            return Err(FitError::NoUnknowns);
         }
         let n_counted = observations.iter().filter(|row| row.weight > 0.0).count();
         if n_counted <= unknowns.len() {
@@ -340,6 +346,8 @@ pub(super) mod tests {
         observations[7].time = 0.0;
         let zero = Problem::new(vec![], observations, 0.05);
         assert_eq!(zero.unwrap_err(), FitError::NotPositive { value: 0.0 });
+        let none = Problem::new(vec![], measured(0.0, 1), 0.05);
+        assert_eq!(none.unwrap_err(), FitError::NoUnknowns);
         let nothing = problem(measured(0.0, 1)).fit(&|_| vec![f64::INFINITY; 180], &TRUTH, 3);
         let error = FitError::Prediction { observation: 0, value: f64::INFINITY };
         assert_eq!(nothing.unwrap_err(), error);
