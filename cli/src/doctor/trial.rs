@@ -1,13 +1,14 @@
 //! A verified allreduce of three sizes, made by `hopbine run`, and an assessment of its times by the model.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use clap::Parser;
 use hopbine::World;
 
 use super::findings::{Finding, well, wrong};
 use crate::error::{CliError, Outcome};
-use crate::{Cli, Command, run, validate};
+use crate::{Cli, Command, args, run, validate};
 
 /// Shape of the emulated torus that a job of one rank uses.
 const EMULATED: &str = "2x2";
@@ -17,7 +18,7 @@ pub struct Trial {
     outcome: Outcome,
     /// The rows of `hopbine run`, as CSV.
     pub timings: String,
-    /// The output of `hopbine validate`, if the times are from Tofu.
+    /// The output of `hopbine validate`, or why there is none, if the times are from Tofu.
     pub judgement: Option<String>,
     is_emulated: bool,
 }
@@ -37,24 +38,17 @@ impl Trial {
         };
         let is_tofu = world.info().backend == "tofu";
         let line = format!("run allreduce --torus {shape} --bytes 8..4MiB:x724 --format csv");
-        let Command::Run(args) = command(&line, file("timings.csv"))? else {
+        let timings = file("timings.csv");
+        let Command::Run(args) = command(&line, &[("-o", &timings)])? else {
             unreachable!("it is run")
         };
         let (outcome, world) = match is_emulated {
             true => (run::run(args)?, world),
             false => run::run_in(args, world)?,
         };
-        let read = |name| std::fs::read_to_string(file(name)).unwrap_or_default();
-        let timings = read("timings.csv");
-        let mut judgement = None;
-        if is_tofu && !timings.is_empty() && !is_emulated {
-            let line = format!("validate --measured {}", file("timings.csv").display());
-            let Command::Validate(args) = command(&line, file("judgement"))? else {
-                unreachable!("it is validate")
-            };
-            validate::run(args)?;
-            judgement = Some(read("judgement"));
-        }
+        let has_times = is_tofu && !is_emulated && timings.exists();
+        let judgement = has_times.then(|| judgement(&timings, &file("judgement")));
+        let timings = std::fs::read_to_string(timings).unwrap_or_default();
         Ok((Trial { outcome, timings, judgement, is_emulated }, world))
     }
 
@@ -113,10 +107,47 @@ impl Trial {
     }
 }
 
-/// Parses a command line of `hopbine` whose output goes to a file.
-fn command(line: &str, output: PathBuf) -> Result<Command, CliError> {
-    let words = line.split_whitespace().map(Into::into);
-    let output: [std::ffi::OsString; 2] = ["-o".into(), output.into()];
-    let all = std::iter::once("hopbine".into()).chain(words).chain(output);
-    Ok(Cli::try_parse_from(all).map_err(|error| CliError::Usage(error.to_string()))?.command)
+/// What `hopbine validate` says of the times in a file, or why it refuses them: the model does not have all shapes, and
+/// wrong results have no time. `output` is a file for its output.
+fn judgement(timings: &Path, output: &Path) -> String {
+    let judged = || {
+        let Command::Validate(args) =
+            command("validate", &[("--measured", timings), ("-o", output)])?
+        else {
+            unreachable!("it is validate")
+        };
+        validate::run(args)?;
+        args::read(output)
+    };
+    judged().unwrap_or_else(|error| format!("The times are not compared with the model: {error}\n"))
+}
+
+/// Parses a command line of `hopbine`, with files for some options.
+fn command(line: &str, files: &[(&str, &Path)]) -> Result<Command, CliError> {
+    let words = std::iter::once("hopbine").chain(line.split_whitespace()).map(OsStr::new);
+    let files = files.iter().flat_map(|(option, path)| [OsStr::new(option), path.as_os_str()]);
+    let parsed = Cli::try_parse_from(words.chain(files));
+    Ok(parsed.map_err(|error| CliError::Usage(error.to_string()))?.command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_cannot_be_judged_are_no_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let timings = file("with a space.csv");
+        for (rows, expected) in [
+            ("8,4x4x4,1048576,mixed-l,6,0.00001,true", "predicted for tofu-d"),
+            ("8,4x4x4,1048576,mixed-l,6,0.00001,false", "not compared with the model"),
+            ("8,5,1048576,mixed-l,2,0.00001,true", "no row can be predicted"),
+        ] {
+            let head = "bytes,torus,segment_bytes,algorithm,ports,median_s,verified,collective\n";
+            std::fs::write(&timings, format!("{head}{rows},allreduce\n")).unwrap();
+            let said = judgement(&timings, &file("judgement"));
+            assert!(said.contains(expected), "{rows}: {said}");
+        }
+    }
 }
