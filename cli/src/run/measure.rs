@@ -126,19 +126,12 @@ struct RankTimes {
     has_workers: bool,
 }
 
-/// Memory for `n_bytes` bytes, as words so that it is aligned for every type.
-fn aligned_buffer(n_bytes: usize) -> Vec<u64> {
-    vec![0; n_bytes.div_ceil(size_of::<u64>())]
-}
-
 fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<RankTimes, Error> {
     let (reference, rank) = (shared.reference, world.rank());
     let case = &reference.case;
     let comm = world.with(shared.options.clone());
     let call = typed(case.data.dtype);
-    let bytes = |len: usize| len * case.data.dtype.size_bytes();
-    let (send_bytes, recv_bytes) = (bytes(case.input_len(rank)), bytes(case.result_len(rank)));
-    let (mut send, mut recv) = (aligned_buffer(send_bytes), aligned_buffer(recv_bytes));
+    let [(mut send, send_bytes), (mut recv, recv_bytes)] = case.buffers(rank);
     let send = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut send)[..send_bytes];
     let recv = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut recv)[..recv_bytes];
     case.data.fill(rank, send);

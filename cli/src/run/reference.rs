@@ -50,6 +50,15 @@ pub enum Source {
 }
 
 impl Case {
+    /// Memory for the input and the result of a rank, in words so that it is aligned for every type, each with its
+    /// bytes.
+    pub fn buffers(&self, rank: u32) -> [(Vec<u64>, usize); 2] {
+        [self.input_len(rank), self.result_len(rank)].map(|len| {
+            let n_bytes = len * self.data.dtype.size_bytes();
+            (vec![0; n_bytes.div_ceil(size_of::<u64>())], n_bytes)
+        })
+    }
+
     /// Bytes of the vector, or of all blocks of a rank.
     pub fn total_bytes(&self) -> u64 {
         use Collective as C;

@@ -227,11 +227,7 @@ fn with_bench<R>(
     case: Case,
     measure: impl FnOnce(Bench<'_>) -> Result<R, hopbine::Error>,
 ) -> Result<R, hopbine::Error> {
-    let rank = comm.rank();
-    let size = case.data.dtype.size_bytes();
-    let [n_send, n_recv] = [case.input_len(rank), case.result_len(rank)].map(|len| len * size);
-    let aligned_buffer = |n_bytes: usize| vec![0u64; n_bytes.div_ceil(size_of::<u64>())];
-    let (mut send, mut recv) = (aligned_buffer(n_send), aligned_buffer(n_recv));
+    let [(mut send, n_send), (mut recv, n_recv)] = case.buffers(comm.rank());
     let send = &mut bytemuck::cast_slice_mut(&mut send)[..n_send];
     let recv = &mut bytemuck::cast_slice_mut(&mut recv)[..n_recv];
     measure(Bench::new(comm, case, (send, recv)))
