@@ -35,12 +35,14 @@ pub fn machine(name: &str) -> Result<Machine, CliError> {
 pub fn show(machine: &Machine, source: impl Fn(&Parameter) -> Option<String>) -> String {
     let mut text = format!(
         "# A machine of hopbine's network model; see docs/model.md.\n\
-         name = \"{}\"\n\
+         name = {}\n\
          # ideal-torus, tofu-d, hamming-mesh:BOARD or hyperx\n\
          kind = \"{}\"\n\
          # On tofu-d: which of a shape's folds onto the six axes it takes, from 0\n\
          fold = {}\n",
-        machine.name, machine.network, machine.fold
+        quoted(&machine.name),
+        machine.network,
+        machine.fold
     );
     let mut section = "";
     for (parameter, value) in Machine::PARAMETERS.iter().zip(machine.values()) {
@@ -55,6 +57,11 @@ pub fn show(machine: &Machine, source: impl Fn(&Parameter) -> Option<String>) ->
         let _ = writeln!(text, "#{meaning}{unit}{source}\n{name} = {value:?}");
     }
     text
+}
+
+/// A text as a TOML string. JSON escapes all that TOML does, except for one control character.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// The sources of the values of a built-in machine.
@@ -141,6 +148,15 @@ mod tests {
             let shown = show(&machine, built_in_source(&machine));
             assert_eq!(shown.contains("; fitted\n"), name == "tofu-d");
             assert_eq!(parse(&shown), Ok(machine));
+        }
+    }
+
+    #[test]
+    fn any_name_is_read_as_it_is_shown() {
+        let mut machine = Machine::built_in("tofu-d").unwrap();
+        for name in ["a\"b", "a\\", "two\nlines", "it's", "\u{1}\u{7f}\u{fc}"] {
+            machine.name = name.to_owned();
+            assert_eq!(parse(&show(&machine, |_| None)), Ok(machine.clone()));
         }
     }
 

@@ -8,6 +8,7 @@ use hopbine_torus::{Shape, sizes};
 
 use super::merge::{self, short};
 use super::{Args, Interval, Tuned, fallback_table, segment};
+use crate::simulate::file::quoted;
 
 /// The text of a table, with the comment `summary` at its head.
 pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], summary: &str) -> String {
@@ -20,7 +21,7 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], summar
          # {} sizes from {} to {} of all data of a rank. Between two sizes the choice changes half-way, and only to an\n\
          # algorithm that takes over 2 % less time.\n\
          #\n",
-        machine.name,
+        machine.name.escape_debug(),
         sizes.len(),
         sizes::show(first),
         sizes::show(last),
@@ -30,9 +31,10 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], summar
     }
     let _ = write!(
         text,
-        "\nversion = 1\nname = \"{name}\"\nwire = \"network\"\n\
+        "\nversion = 1\nname = {}\nwire = \"network\"\n\
          # For calls in which not all ranks know the sizes, and for collectives that were not tuned\n\
          otherwise = \"{}\"\n",
+        quoted(name),
         fallback_table().table().name()
     );
     let mut classes: Vec<&Shape> = Vec::new();

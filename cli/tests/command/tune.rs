@@ -219,6 +219,12 @@ fn what_is_copied_is_measured_where_no_registrations_are_kept() {
 }
 
 #[test]
+fn a_table_may_have_any_name() {
+    let table = well("tune allreduce --torus 4 --bytes 8 --ports 1 --quiet --name a\"b\\");
+    assert_eq!(table.parse::<Tuning>().unwrap().table().name(), "a\"b\\");
+}
+
+#[test]
 fn what_is_chosen_is_explained() {
     let table = well("explain allreduce --torus 4x3 --bytes 1MiB --wire network");
     let heading = table.lines().next().unwrap();

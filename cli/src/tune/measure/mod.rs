@@ -27,6 +27,7 @@ use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
 use crate::report::{Format, RowsArg};
 use crate::run::{self, Case, Data};
+use crate::simulate::file::quoted;
 use crate::{launch, progress};
 use cell::{Bench, Candidate, CellResult, agreed, measure};
 use report::{compared, log};
@@ -252,7 +253,8 @@ fn write(
     let stage_bytes = staging.and_then(Staging::bytes).or(table.stage_bytes());
     let mut text = format!(
         "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n#\n\
-         # Measured by `hopbine tune --measure`: {settings}.\n#\n"
+         # Measured by `hopbine tune --measure`: {}.\n#\n",
+        settings.escape_debug()
     );
     for line in summary.lines() {
         let _ = writeln!(text, "# {line}");
@@ -264,8 +266,9 @@ fn write(
         if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
     let _ = write!(
         text,
-        "\nversion = 1\nname = \"{name}\"\nwire = \"{}\"\n# For other shapes and numbers of ports, and for calls without a \
+        "\nversion = 1\nname = {}\nwire = \"{}\"\n# For other shapes and numbers of ports, and for calls without a \
          faster algorithm\notherwise = \"{otherwise}\"\nnearest = false\n",
+        quoted(name),
         table.wire().name(),
     );
     if let Some(bytes) = stage_bytes {
