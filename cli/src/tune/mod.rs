@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use clap::ArgAction;
 use hopbine::Tuning;
-use hopbine_torus::choose::{TableError, is_predicted};
+use hopbine_torus::choose::{Features, TableError, is_predicted};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Flow, max_ports};
 use hopbine_torus::sim::{Machine, Network};
@@ -139,6 +139,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.measure {
         return measure::run(&args);
     }
+    check_classes(&args)?;
     let machine = file::machine(&args.machine)?;
     let reference_table = match &args.against {
         None => Tuning::tofu_d().clone(),
@@ -209,15 +210,35 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let name = args.name.clone().unwrap_or_else(|| machine.name.clone());
     let summary = compare::summary(reference_table, &compared) + &left_out.join("\n");
     let text = text::table(&name, &args, &machine, &tuned, &summary);
-    // Parses the new table like a user's table.
-    text.parse::<Tuning>().map_err(|error| {
-        CliError::Usage(format!("the new table is not valid ({error}); please report it"))
-    })?;
+    check_table(&text)?;
     args.output.write(&text)?;
     if !args.quiet {
         eprintln!("{}", summary.trim_end());
     }
     Ok(Outcome::Well)
+}
+
+/// Checks that no rule of the table would cover that of another shape: rules tell shapes by their features alone.
+fn check_classes(args: &Args) -> Result<(), CliError> {
+    let mut known: Vec<(Features, &Shape)> = Vec::new();
+    for shape in args.torus.iter().filter(|_| !args.judge) {
+        let of = Features::of(shape);
+        if let Some((_, other)) = known.iter().find(|(known, _)| *known == of) {
+            return Err(CliError::Usage(format!(
+                "--torus: a table has the same rules for {other} and {shape}; leave one of them out"
+            )));
+        }
+        known.push((of, shape));
+    }
+    Ok(())
+}
+
+/// Parses a new table like a user's table. One that is not valid goes to standard output, since it may have taken
+/// hours to compute.
+fn check_table(text: &str) -> Result<(), CliError> {
+    let Err(error) = text.parse::<Tuning>() else { return Ok(()) };
+    OutputArg::default().write(text)?;
+    Err(CliError::Usage(format!("the new table is not valid ({error}); please report it")))
 }
 
 /// The fallback table for calls that a table does not cover.

@@ -274,6 +274,11 @@ fn what_cannot_be_tuned_or_explained_is_refused() {
     refused(&[
         ("tune allreduce --torus 5x7x11", "nothing was tuned; 5x7x11: shape 5x7x11 has no fold"),
         ("tune --measure --search --torus 4 -o t.toml", "cannot be used with"),
+        (
+            "tune allreduce --torus 4x8x8,8x8x4",
+            "the same rules for 4x8x8 and 8x8x4; leave one of them out",
+        ),
+        ("tune allreduce --torus 4,8,4", "the same rules for 4 and 4; leave"),
         ("tune allreduce --torus 4 --ports 0", "a call has at least 1 port"),
         ("tune allreduce --torus 4 --budget 10", "such as 90s, 10min or 1h 30min"),
         ("tune allreduce --torus 4 --machine tofu-e", "neither a machine"),

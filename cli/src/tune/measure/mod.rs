@@ -329,9 +329,7 @@ fn write(
         text.truncate(end_of_head);
         text.push_str("#\n# No algorithm was faster than the choice of that table.\n");
     } else {
-        text.parse::<Tuning>().map_err(|error| {
-            CliError::Usage(format!("the new table is not valid ({error}); please report it"))
-        })?;
+        super::check_table(&text)?;
     }
     args.output.write(&text)?;
     if !args.quiet {
