@@ -19,18 +19,53 @@ pub fn short(bytes: u64) -> String {
 /// Largest exponent of the sizes, powers of two in bytes, for which rows are looked up.
 const POWERS: u32 = 40;
 
+/// The rules of a new table for one shape and number of ports: those of a reference table, except for calls for which
+/// `faster`, by ascending size in bytes of all data of a rank, has a choice. `copies_all`: also rules without such
+/// calls.
+pub fn rules<'a>(
+    (reference_table, copies_all): (&Tuning, bool),
+    shape: &Shape,
+    ports: u32,
+    faster: impl Fn(Collective) -> Vec<(u64, Option<Choice<'a>>)>,
+) -> String {
+    let mut text = String::new();
+    for collective in Collective::ALL {
+        for knowledge in Knowledge::ALL.into_iter().filter(|known| known.is_of(collective)) {
+            let mut calls = Vec::new();
+            let mut sizes = String::new();
+            match knowledge {
+                Knowledge::Known => calls = faster(collective),
+                _ => sizes = format!("sizes = \"{}\"\n", knowledge.name()),
+            }
+            if !copies_all && calls.iter().all(|(_, faster)| faster.is_none()) {
+                continue;
+            }
+            if calls.is_empty() {
+                calls.push((0, None));
+            }
+            let rule = reference_rule(reference_table, (collective, knowledge), shape, ports);
+            let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
+            let (bytes, faster): (Vec<u64>, Vec<_>) = calls.into_iter().unzip();
+            let rows = rows(&rule, blocks, &bytes, &faster);
+            let _ = write!(
+                text,
+                "\n[[rule]]\ncollective = \"{collective}\"\n{sizes}class = \"{shape}\"\nports = {ports}\nrows = [\n{rows}]\n"
+            );
+        }
+    }
+    text
+}
+
 /// The rule of a table for calls on a shape. If the table chooses by its model, the result has the rows chosen at
 /// each power of two. It contains only algorithms that support the shape.
-pub fn reference_rule(
+fn reference_rule(
     reference_table: &Tuning,
-    collective: Collective,
+    kind: (Collective, Knowledge),
     shape: &Shape,
     ports: u32,
 ) -> Rule {
-    let of = Features::of(shape);
-    let find = |bytes: u64| {
-        reference_table.find((collective, Knowledge::Known), (shape, &of), bytes, ports)
-    };
+    let (collective, of) = (kind.0, Features::of(shape));
+    let find = |bytes: u64| reference_table.find(kind, (shape, &of), bytes, ports);
     let first = find(0);
     let mut rule = first.rule.clone();
     if first.fit == Fit::Fastest {
@@ -52,6 +87,10 @@ pub fn reference_rule(
         });
     }
     for row in &mut rule.rows {
+        if let Uses::Only(used) = &mut row.ports {
+            // More than the call has are no error only in a rule without a last number of ports.
+            *used = ports.min(*used);
+        }
         let serves = |name: &Template| {
             name.on(collective, &of).is_ok_and(|algorithm| algorithm.serves(shape).is_ok())
         };
@@ -139,6 +178,48 @@ fn segment(segment: Segmentation) -> String {
 mod tests {
     use super::*;
 
+    /// A user's rules for calls whose sizes not all ranks know are copied like those for others.
+    #[test]
+    fn rules_for_unknown_sizes_are_copied() {
+        let rule = |collective: &str, sizes: &str, rows: &str| {
+            format!(
+                "[[rule]]\ncollective = \"{collective}\"\n{sizes}class = \"any\"\nrows = [{rows}]\n"
+            )
+        };
+        let mut mine = "version = 1\nname = \"mine\"\nwire = \"network\"\notherwise = \"network\"\n[class.any]\n"
+            .to_owned();
+        let row = |bytes: &str, algorithm: &str| {
+            format!(
+                "{{ bytes = \"{bytes}\", algorithm = \"{algorithm}\", ports = 6, segment = \"8KiB\" }},"
+            )
+        };
+        mine += &rule("gather", "sizes = \"unknown\"\n", &row("0..", "direct"));
+        mine += &rule("alltoall", "sizes = \"unknown\"\n", &row("0..", "bruck:3"));
+        let learnt = row("0..64", "bruck:3") + &row("64..", "pairwise-nonblocking");
+        mine += &rule("alltoall", "sizes = \"learnt\"\nbytes_of = \"block\"\n", &learnt);
+        let mine: Tuning = mine.parse().unwrap();
+        let shape: Shape = "4".parse().unwrap();
+        let rules = rules((&mine, true), &shape, 2, |_| Vec::new());
+        let text = format!(
+            "version = 1\nname = \"t\"\nwire = \"network\"\notherwise = \"network\"\nnearest = false\n\
+             [class.\"4\"]\nlike = [\"4\"]\n{rules}"
+        );
+        let copy: Tuning = text.parse().unwrap_or_else(|error| panic!("{error}:\n{text}"));
+        let of = Features::of(&shape);
+        for collective in Collective::ALL {
+            for knowledge in Knowledge::ALL.into_iter().filter(|known| known.is_of(collective)) {
+                for bytes in [1, 64, 65, 1 << 20] {
+                    let [new, old] = [&copy, &mine].map(|table| {
+                        let found = table.find((collective, knowledge), (&shape, &of), bytes, 2);
+                        let choice = found.on(collective, &shape, &of);
+                        (choice.algorithm.name, choice.ports, choice.segment_bytes)
+                    });
+                    assert_eq!(new, old, "{collective} of {bytes}, {knowledge:?}:\n{text}");
+                }
+            }
+        }
+    }
+
     /// Rows without a faster choice agree with the reference table; rows with one contain it.
     #[test]
     fn rows_are_those_before_but_where_something_is_faster() {
@@ -150,7 +231,8 @@ mod tests {
             let reference_table = Tuning::named(name).unwrap();
             for collective in Collective::ALL {
                 let blocks = u64::from(collective.n_blocks(ranks));
-                let rule = reference_rule(reference_table, collective, &shape, 2);
+                let rule =
+                    reference_rule(reference_table, (collective, Knowledge::Known), &shape, 2);
                 let is_faster = collective == Collective::Allgather;
                 let faster = [None, None, is_faster.then_some(fast), None, None];
                 let rows = rows(&rule, blocks, &sizes, &faster);

@@ -248,8 +248,19 @@ fn write(
     let table = reference_table.table();
     let name = args.name.as_deref().unwrap_or("measured");
     let staging = state.staging();
-    let summary =
+    // A table that is not built in cannot be referred to by name, so its rules are copied here.
+    let is_named = Tuning::named(table.name()) == Some(reference_table);
+    let otherwise =
+        if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
+    let mut summary =
         compared(table.name(), state) + &staging.map_or_else(String::new, Staging::summary);
+    if !is_named {
+        let _ = writeln!(
+            summary,
+            "Only the rules for {shape} and {ports} ports are copied from table {}; other calls use table {otherwise}.",
+            table.name()
+        );
+    }
     let stage_bytes = staging.and_then(Staging::bytes).or(table.stage_bytes());
     let mut text = format!(
         "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n#\n\
@@ -260,10 +271,6 @@ fn write(
         let _ = writeln!(text, "# {line}");
     }
     let end_of_head = text.len();
-    // A table that is not built in cannot be referred to by name, so its rules are copied here.
-    let is_named = Tuning::named(table.name()) == Some(reference_table);
-    let otherwise =
-        if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
     let _ = write!(
         text,
         "\nversion = 1\nname = {}\nwire = \"{}\"\n# For other shapes and numbers of ports, and for calls without a \
@@ -278,40 +285,20 @@ fn write(
             "# Where no registration can be kept, calls copy up to this for each two registrations\nstage_bytes = \"{bytes}\""
         );
     }
-    let class = format!("\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n");
-    let mut n_rules = 0;
-    for collective in Collective::ALL {
-        let mut sizes: Vec<u64> = state
-            .found()
-            .iter()
-            .filter(|found| found.collective == collective.name())
-            .map(|found| found.bytes)
-            .collect();
+    let faster = |collective: Collective| {
+        let of_it = state.found().iter().filter(|found| found.collective == collective.name());
+        let mut sizes: Vec<u64> = of_it.map(|found| found.bytes).collect();
         sizes.sort_unstable();
-        let faster = |&bytes: &u64| {
+        let choice = |bytes| {
             let (Candidate { algorithm, ports, segment_bytes }, _) =
                 state.of_call(collective, bytes)?.faster.as_ref()?;
             Some((&**algorithm, *ports, *segment_bytes))
         };
-        let faster: Vec<Option<merge::Choice<'_>>> = sizes.iter().map(faster).collect();
-        if is_named && faster.iter().all(Option::is_none) {
-            continue;
-        }
-        if sizes.is_empty() {
-            sizes.push(0);
-        }
-        let rule = merge::reference_rule(reference_table, collective, shape, ports);
-        let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
-        let faster = if faster.is_empty() { vec![None] } else { faster };
-        let rows = merge::rows(&rule, blocks, &sizes, &faster);
-        if n_rules == 0 {
-            text.push_str(&class);
-        }
-        let _ = write!(
-            text,
-            "\n[[rule]]\ncollective = \"{collective}\"\nclass = \"{shape}\"\nports = {ports}\nrows = [\n{rows}]\n"
-        );
-        n_rules += 1;
+        sizes.into_iter().map(|bytes| (bytes, choice(bytes))).collect()
+    };
+    let rules = merge::rules((reference_table, !is_named), shape, ports, faster);
+    if !rules.is_empty() {
+        let _ = write!(text, "\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n{rules}");
     }
     let wrong: Vec<String> = state
         .found()
@@ -324,7 +311,7 @@ fn write(
                 .map(move |name| format!("{of}: {name} gave a wrong result; please report it"))
         })
         .collect();
-    if n_rules == 0 && stage_bytes.is_none() {
+    if rules.is_empty() && stage_bytes.is_none() {
         // A table must contain a rule; if there is none, the file only has comments with the result.
         text.truncate(end_of_head);
         text.push_str("#\n# No algorithm was faster than the choice of that table.\n");
