@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine::{Call, Communicator, GatesInfo, init};
+use hopbine::{Call, Communicator, Error, Fault, GatesInfo, init};
 
 use crate::common::calls::check;
 use crate::common::processes::{ranks, run_scenario};
@@ -17,6 +17,7 @@ fn scenarios() {
         Some(match name {
             "in_groups" => in_groups,
             "many" => many,
+            "differs_in_groups" => differs_in_groups,
             _ => return None,
         })
     });
@@ -146,4 +147,37 @@ fn many() {
 #[test]
 fn many_ranks_reduce_in_groups_only() {
     ranks(66, "many", &[("HOPBINE_BACKEND", "shm"), ("HOPBINE_SHM_GROUP", "8")]);
+}
+
+/// Whichever rank gives another count, the call fails on all ranks that need its result, and the next is served.
+fn differs_in_groups() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    comm.spare();
+    for odd in 0..comm.size() {
+        let values = vec![1u64; if comm.rank() == odd { 2 } else { 1 }];
+        let mut into = values.clone();
+        let check = |outcome| {
+            let Err(Error::Lost { blame, .. }) = outcome else { panic!("{odd}: {outcome:?}") };
+            assert_eq!(blame.fault, Fault::Elsewhere);
+            assert!([blame.rank, blame.by].contains(&odd), "{odd}: {blame}");
+        };
+        check(comm.allreduce(&values, &mut into, Op::Sum));
+        for root in 0..comm.size() {
+            let reduced = comm.reduce(&values, &mut into, Op::Sum, root);
+            if comm.rank() == root {
+                check(reduced);
+            }
+        }
+        sums(comm, 3);
+        comm.barrier().unwrap();
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_mismatch_in_groups_ends_on_all_ranks() {
+    let set = [("HOPBINE_BACKEND", "shm"), ("HOPBINE_SHM_GROUP", "2")];
+    let limit = [("HOPBINE_TIMEOUT", "10"), ("HOPBINE_ON_TIMEOUT", "fail")];
+    ranks(5, "differs_in_groups", &[set, limit].concat());
 }

@@ -349,12 +349,13 @@ impl FlatBuffer {
             #[cfg(test)]
             self.fetched(rank, len);
             if len > PLACED_BYTES {
-                return self.placed(call, rank, len).map_or(Contribution::Other, Contribution::At);
+                let placed = self.placed(call, rank, len);
+                return placed.map_or(Contribution::Other(rank), Contribution::At);
             }
             return Contribution::At(self.contribution(call, rank, len));
         }
         match stamp >> NUMBER_BIT == call.number {
-            true => Contribution::Other,
+            true => Contribution::Other(rank),
             false => Contribution::Missing,
         }
     }
@@ -475,6 +476,6 @@ mod tests {
         let flats = &mut flats(2);
         let calls = [flats[0].enter(1), flats[1].enter(2)];
         flats[0].contribute(calls[0], &[1]);
-        assert_eq!(flats[1].of(calls[1], 0, 1), Contribution::Other);
+        assert_eq!(flats[1].of(calls[1], 0, 1), Contribution::Other(0));
     }
 }

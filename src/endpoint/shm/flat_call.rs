@@ -51,6 +51,6 @@ pub enum Contribution {
     /// The contribution starts here. It stays until this rank enters another call, or, after
     /// [`read_later`](super::FlatBuffer::read_later), until this rank reports it as read.
     At(*const u8),
-    /// The rank makes another call, with another signature.
-    Other,
+    /// This rank makes another call, with another signature.
+    Other(usize),
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::flat_buffer::{FlatBuffer, INLINE_BYTES};
-use super::flat_call::{Contribution, Entered, HAS_READ};
+use super::flat_call::{Contribution, Entered, HAS_READ, NUMBER_BIT};
 use super::flat_groups::FlatGroups;
 use super::layout::{DEPTH, GROUP_STRIDE, LINE};
 
@@ -102,6 +102,29 @@ impl FlatBuffer {
         self.ring();
     }
 
+    /// Ends a failed call, to which ranks contribute `len` bytes: if a rank makes another call and this one leads its
+    /// group, the ranks that wait for its stages learn of it, since the bytes will not come.
+    #[cold]
+    pub fn end_stages(&mut self, call: Entered, len: usize) {
+        let own = self.own_group();
+        if self.ranks_of_group(own)[0] != self.me || self.other_call(call, len).is_none() {
+            return;
+        }
+        let differs = call.stamp() ^ u64::from(u16::MAX);
+        for stage in [Stage::Group, Stage::All] {
+            // Release: as in `stage_is_there`; orders the contributions that this rank has seen.
+            self.stage_word(call, stage, own).store(differs, Ordering::Release);
+        }
+        self.ring();
+    }
+
+    /// The first rank that makes another call.
+    #[cold]
+    fn other_call(&mut self, call: Entered, len: usize) -> Option<usize> {
+        let mut ranks = 0..self.n_ranks();
+        ranks.find(|&rank| matches!(self.of(call, rank, len), Contribution::Other(_)))
+    }
+
     /// The bytes that a group's leader has written for a stage of the call; `len` is their length.
     #[inline]
     pub fn of_stage(
@@ -114,7 +137,11 @@ impl FlatBuffer {
         // Acquire: pairs with the Release in `stage_is_there`.
         let stamp = self.stage_word(call, stage, group).load(Ordering::Acquire);
         if stamp & !HAS_READ != call.stamp() {
-            return Contribution::Missing;
+            if stamp >> NUMBER_BIT != call.number() {
+                return Contribution::Missing;
+            }
+            let leader = self.ranks_of_group(group)[0];
+            return Contribution::Other(self.other_call(call, len).unwrap_or(leader));
         }
         if stamp & HAS_READ != 0 {
             self.note_read(call, stage, group);

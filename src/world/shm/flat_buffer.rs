@@ -161,7 +161,7 @@ impl SharedFlatBuffer {
         loop {
             match look(&mut flat.buffer) {
                 Contribution::At(ptr) => return Ok(ptr),
-                Contribution::Other => return Err(self.other_call(rank, caller)),
+                Contribution::Other(rank) => return Err(self.other_call(rank, caller)),
                 Contribution::Missing if spins < self.spins => {
                     spins += 1;
                     std::hint::spin_loop();

@@ -10,6 +10,7 @@ use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::Waiter;
 use crate::endpoint::shm::{Contribution, Entered, Stage};
 use crate::error::Error;
+use crate::reduce::Reducer;
 use crate::sync::lock;
 
 /// Number of looks for what a leader writes after which a rank checks that the leader makes the same call.
@@ -42,8 +43,27 @@ impl SharedFlatBuffer {
         let flat = &mut *lock(&self.flat);
         // SAFETY: the caller's promise.
         let entered = unsafe { self.enter_and_contribute(flat, (call, caller), &task, waiter)? };
-        let reducer = task.reducer(call)?;
-        let (reducer, me, (_, len)) = (reducer.as_ref(), caller.rank as usize, task.sources());
+        let (reducer, (_, len)) = (task.reducer(call)?, task.sources());
+        // SAFETY: the caller's promise.
+        let done = unsafe {
+            self.run_stages((flat, entered), (call, caller), (reducer.as_ref(), len), waiter)
+        };
+        done.inspect_err(|_| flat.buffer.end_stages(entered, len))
+    }
+
+    /// Performs a call in groups to which this rank has contributed `len` bytes.
+    ///
+    /// # Safety
+    /// As `perform`.
+    #[inline]
+    unsafe fn run_stages(
+        &self,
+        (flat, entered): (&mut Flat, Entered),
+        (call, caller): (&Call, Caller),
+        (reducer, len): (Option<&Reducer>, usize),
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        let me = caller.rank as usize;
         let (group, n_groups) = (flat.buffer.own_group(), flat.buffer.n_groups());
         let ranks = flat.buffer.ranks_of_group(group).clone();
         let is_leader = ranks[0] == me;
@@ -107,8 +127,8 @@ impl SharedFlatBuffer {
                 // contribution.
                 Contribution::Missing if polls.is_multiple_of(POLLS_PER_CHECK) => {
                     match buffer.of(call, leader, len) {
-                        Contribution::Other => Contribution::Other,
-                        _ => Contribution::Missing,
+                        Contribution::At(_) => Contribution::Missing,
+                        found => found,
                     }
                 }
                 found => found,

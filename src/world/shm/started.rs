@@ -156,7 +156,7 @@ impl SharedFlatBuffer {
             if rank != buffer.me() {
                 match buffer.of(entered, rank, len) {
                     Contribution::At(_) => {}
-                    Contribution::Other => return Ok(Err(self.other_call(rank, caller))),
+                    Contribution::Other(rank) => return Ok(Err(self.other_call(rank, caller))),
                     Contribution::Missing => return Err(rank),
                 }
             }
