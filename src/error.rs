@@ -369,7 +369,10 @@ impl Error {
                 awaited: Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer),
                 ..
             } => found(*peer, Fault::Absent),
-            Error::Disagree { peer, .. } => found(*peer, Fault::Disagrees),
+            // Whichever of the two has found it.
+            &Error::Disagree { rank: by, peer, .. } => {
+                Blame { rank: peer, fault: Fault::Disagrees, by }
+            }
             Error::RankPanicked { rank, .. } => found(*rank, Fault::Failed),
             _ => found(rank, Fault::Failed),
         }

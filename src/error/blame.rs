@@ -40,7 +40,8 @@ pub enum Fault {
     Elsewhere,
     /// It waits for a rank that waits for it, directly or through others: their calls differ.
     Circle,
-    /// It disagrees with the rank that found the fault about the length of a block between the two.
+    /// It sends a block of another length than the rank that found the fault, or from which the sender learnt of it,
+    /// expects.
     Disagrees,
     /// It has reported a failure.
     Failed,

@@ -9,7 +9,9 @@ use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::{RankMap, Shape, registry};
-use hopbine::{Blame, CallOptions, Communicator, Drive, Error, Fault, Hardware, emulate, init};
+use hopbine::{
+    Blame, Blocks, CallOptions, Communicator, Drive, Error, Fault, Hardware, emulate, init,
+};
 
 /// The rank that makes the different call.
 const ODD: u32 = 2;
@@ -130,7 +132,11 @@ fn whatever_differs_is_an_error_everywhere() {
 /// The entry point of every rank that is a process; see `common::processes`.
 #[test]
 fn scenarios() {
-    run_scenario(|name| (name == "differs").then_some(differs as fn()));
+    run_scenario(|name| match name {
+        "differs" => Some(differs as fn()),
+        "disagrees" => Some(disagrees),
+        _ => None,
+    });
 }
 
 const PAIR: &str = "HOPBINE_TEST_PAIR";
@@ -153,4 +159,28 @@ fn processes_tell_each_other() {
         let env = [(PAIR, &*pair), ("HOPBINE_TIMEOUT", "600"), ("HOPBINE_PORTS", "2")];
         ranks(5, "differs", &env);
     }
+}
+
+/// Only the root of a scatter finds out that a rank expects another block than it sends.
+fn disagrees() {
+    let world = init().unwrap();
+    let comm = world.communicator().with(CallOptions::new().algorithm("mixed"));
+    let counts = [3; 5];
+    let blocks = (comm.rank() == 1).then(|| Blocks::new(&counts));
+    let mut into = vec![0u64; if comm.rank() == 4 { 2 } else { 3 }];
+    let scattered = comm.scatterv(&[7; 15], blocks, &mut into, 1);
+    // Ranks that wait for no other rank may get this far.
+    let error = scattered.and_then(|()| comm.barrier()).unwrap_err();
+    match (comm.rank(), &error) {
+        (1, &Error::Disagree { rank, peer, .. }) => assert_eq!((rank, peer), (4, 1)),
+        _ => {
+            let found = Blame { rank: 1, fault: Fault::Disagrees, by: 4 };
+            assert_eq!(blame(&error), Some(found), "{error}");
+        }
+    }
+}
+
+#[test]
+fn both_ranks_that_disagree_are_told_to_all() {
+    ranks(5, "disagrees", &[("HOPBINE_TIMEOUT", "600")]);
 }

@@ -31,7 +31,8 @@ impl Inner {
     /// Prepares the operation that follows one that is done. Returns whether there is one.
     ///
     /// # Errors
-    /// [`Error::Disagree`], only on the two ranks that disagree; errors of compiling the program.
+    /// [`Error::Disagree`], on the receiver of the block in an alltoall, on its sender in a gather or a scatter; errors
+    /// of compiling the program.
     pub(crate) fn prepare_next(&self, ready: &mut Ready) -> Result<bool, Error> {
         let Some(size_exchange) = &mut ready.size_exchange else { return Ok(false) };
         let AfterSizes { size_plan, send_sizes, .. } = &*size_exchange.after_sizes;
