@@ -51,9 +51,14 @@ impl World {
         let ranks = unsafe { session.members(Comm(comm)) }.map_err(wire)?;
         let ranks = ranks.ok_or_else(|| refused("some of its ranks are not in this world"))?;
         let mut agreed = Ok(());
+        // Ranks that come later may wait for operations that are under way here.
+        let idle = || {
+            all.progress(1, 0);
+            std::thread::yield_now();
+        };
         let made = all.join(&ranks, |word| {
             // SAFETY: the caller's promise.
-            let answer = unsafe { session.bcast_word(Comm(comm), word) };
+            let answer = unsafe { session.bcast_word(Comm(comm), word, idle) };
             answer.unwrap_or_else(|error| {
                 agreed = Err(wire(error));
                 0

@@ -45,9 +45,6 @@ static int allreduce(const void *send, void *recv, int n, word type, word op, wo
     return PMPI_Allreduce(send, recv, n, (MPI_Datatype)type, (MPI_Op)op, (MPI_Comm)comm);
 }
 static int barrier(word comm) { return PMPI_Barrier((MPI_Comm)comm); }
-static int bcast(void *buffer, int n, word type, int root, word comm) {
-    return PMPI_Bcast(buffer, n, (MPI_Datatype)type, root, (MPI_Comm)comm);
-}
 static int cancel(word *request) { WITH(MPI_Request, request, PMPI_Cancel(&own)); }
 static int comm_dup(word comm, word *made) { WITH(MPI_Comm, made, PMPI_Comm_dup((MPI_Comm)comm, &own)); }
 static int comm_free(word *comm) { WITH(MPI_Comm, comm, PMPI_Comm_free(&own)); }
@@ -85,6 +82,9 @@ static int iallgatherv(const void *send, int n, word type, void *recv, const int
          PMPI_Iallgatherv(send, n, (MPI_Datatype)type, recv, counts, displs, (MPI_Datatype)to, (MPI_Comm)comm, &own));
 }
 static int ibarrier(word comm, word *request) { WITH(MPI_Request, request, PMPI_Ibarrier((MPI_Comm)comm, &own)); }
+static int ibcast(void *buffer, int n, word type, int root, word comm, word *request) {
+    WITH(MPI_Request, request, PMPI_Ibcast(buffer, n, (MPI_Datatype)type, root, (MPI_Comm)comm, &own));
+}
 static int improbe(int from, int tag, word comm, int *flag, word *message, struct status *status) {
     WITH(MPI_Message, message, PMPI_Improbe(from, tag, (MPI_Comm)comm, flag, &own, one(status)));
 }
@@ -169,7 +169,6 @@ struct functions {
     int (*source_of)(const struct status *);
     __typeof__(&allreduce) allreduce;
     __typeof__(&barrier) barrier;
-    __typeof__(&bcast) bcast;
     __typeof__(&cancel) cancel;
     __typeof__(&comm_dup) comm_dup;
     __typeof__(&comm_free) comm_free;
@@ -190,6 +189,7 @@ struct functions {
     __typeof__(&iallgather) iallgather;
     __typeof__(&iallgatherv) iallgatherv;
     __typeof__(&ibarrier) ibarrier;
+    __typeof__(&ibcast) ibcast;
     __typeof__(&improbe) improbe;
     __typeof__(&imrecv) imrecv;
     __typeof__(&init_thread) init_thread;
@@ -241,7 +241,6 @@ const void *hopbine_mpi_functions(void) {
         .source_of = source_of,
         .allreduce = allreduce,
         .barrier = barrier,
-        .bcast = bcast,
         .cancel = cancel,
         .comm_dup = comm_dup,
         .comm_free = comm_free,
@@ -262,6 +261,7 @@ const void *hopbine_mpi_functions(void) {
         .iallgather = iallgather,
         .iallgatherv = iallgatherv,
         .ibarrier = ibarrier,
+        .ibcast = ibcast,
         .improbe = improbe,
         .imrecv = imrecv,
         .init_thread = init_thread,

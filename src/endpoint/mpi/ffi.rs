@@ -85,7 +85,6 @@ constants {
 functions {
     allreduce PMPI_Allreduce(send: *const c_void, recv: *mut c_void, n: c_int, kind: MPI_Datatype, op: MPI_Op, comm: MPI_Comm);
     barrier PMPI_Barrier(comm: MPI_Comm);
-    bcast PMPI_Bcast(buffer: *mut c_void, n: c_int, kind: MPI_Datatype, root: c_int, comm: MPI_Comm);
     cancel PMPI_Cancel(request: *mut MPI_Request);
     comm_dup PMPI_Comm_dup(comm: MPI_Comm, made: *mut MPI_Comm);
     comm_free PMPI_Comm_free(comm: *mut MPI_Comm);
@@ -106,6 +105,7 @@ functions {
     iallgather PMPI_Iallgather(send: *const c_void, n: c_int, kind: MPI_Datatype, recv: *mut c_void, m: c_int, to: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request);
     iallgatherv PMPI_Iallgatherv(send: *const c_void, n: c_int, kind: MPI_Datatype, recv: *mut c_void, counts: *const c_int, displs: *const c_int, to: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request);
     ibarrier PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request);
+    ibcast PMPI_Ibcast(buffer: *mut c_void, n: c_int, kind: MPI_Datatype, root: c_int, comm: MPI_Comm, request: *mut MPI_Request);
     improbe PMPI_Improbe(from: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status);
     imrecv PMPI_Imrecv(buffer: *mut c_void, n: c_int, kind: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request);
     init_thread PMPI_Init_thread(n: *mut c_int, arguments: *mut *mut *mut c_char, wanted: c_int, provided: *mut c_int);

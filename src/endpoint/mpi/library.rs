@@ -29,13 +29,16 @@ enum Rule {
     /// `MPI_THREAD_FUNNELED`, or less: only the thread with this number.
     Only(usize),
     /// `MPI_THREAD_SERIALIZED`: one thread at a time.
-    OneAtATime(Mutex<()>),
+    OneAtATime,
     /// `MPI_THREAD_MULTIPLE`: any thread.
     Any,
 }
 
+/// Held by the thread that calls MPI under [`Rule::OneAtATime`], whichever world it calls for.
+static ONE: Mutex<()> = Mutex::new(());
+
 /// Permission to call MPI while this value lives.
-pub struct Inside<'a>(#[expect(dead_code, reason = "held")] Option<MutexGuard<'a, ()>>);
+pub struct Inside(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
 
 impl Library {
     /// The library as the program has initialised it.
@@ -58,7 +61,7 @@ impl Library {
         let rule = if level >= multiple {
             Rule::Any
         } else if level >= serialized {
-            Rule::OneAtATime(Mutex::new(()))
+            Rule::OneAtATime
         } else if is_main != 0 {
             Rule::Only(this_thread())
         } else {
@@ -72,10 +75,10 @@ impl Library {
     /// # Errors
     /// [`WireError`] on a thread that may not call MPI.
     #[inline]
-    pub fn enter(&self) -> Result<Inside<'_>, WireError> {
+    pub fn enter(&self) -> Result<Inside, WireError> {
         match &self.0 {
             Rule::Any => Ok(Inside(None)),
-            Rule::OneAtATime(mutex) => Ok(Inside(Some(lock(mutex)))),
+            Rule::OneAtATime => Ok(Inside(Some(lock(&ONE)))),
             Rule::Only(thread) if *thread == this_thread() => Ok(Inside(None)),
             Rule::Only(_) => Err(other_thread()),
         }
@@ -160,11 +163,30 @@ fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
 
 fn other_thread() -> WireError {
     refused(
-        "only the thread that initialised MPI may call; calls of other threads need MPI_THREAD_MULTIPLE"
+        "only the thread that initialised MPI may call; calls of other threads need MPI_THREAD_SERIALIZED"
             .to_owned(),
     )
 }
 
 fn refused(reason: String) -> WireError {
     WireError::new("MPI", reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two worlds have a library value each.
+    #[test]
+    fn one_thread_at_a_time_calls_mpi_for_all_worlds() {
+        let [one, other] = [Library(Rule::OneAtATime), Library(Rule::OneAtATime)];
+        let inside = one.enter().unwrap();
+        std::thread::scope(|threads| {
+            let later = threads.spawn(|| other.enter().map(drop));
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(!later.is_finished());
+            drop(inside);
+            later.join().unwrap().unwrap();
+        });
+    }
 }

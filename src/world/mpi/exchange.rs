@@ -37,30 +37,15 @@ impl MpiExchange {
         call: &'static str,
         start: impl FnOnce(&mut ffi::MPI_Request) -> c_int,
     ) -> Result<bool, WireError> {
-        let mut request = ffi::request_null();
-        {
-            let _inside = self.session.library.enter()?;
-            check(call, start(&mut request))?;
-        }
         let began = Instant::now();
-        loop {
-            let mut is_done = 0;
-            {
-                let _inside = self.session.library.enter()?;
-                // SAFETY: the request that was started.
-                let code =
-                    unsafe { ffi::PMPI_Test(&mut request, &mut is_done, std::ptr::null_mut()) };
-                check(call, code)?;
-            }
-            if is_done != 0 {
-                return Ok(true);
-            }
+        self.session.wait(call, start, || {
             match began.elapsed() {
-                waited if waited > self.timeout => return Ok(false),
+                waited if waited > self.timeout => return false,
                 waited if waited > YIELD_TIME => std::thread::sleep(NAP),
                 _ => std::thread::yield_now(),
             }
-        }
+            true
+        })
     }
 
     /// Sends the reason why this rank cannot start; returns when all ranks know that some rank cannot.

@@ -151,16 +151,56 @@ impl Session {
         }
     }
 
-    /// Broadcasts a word of the first member; collective over `comm`.
+    /// Waits for the request that `start` makes. Between tests, while other threads may call MPI, calls `goes_on`;
+    /// returns false if that does: MPI may then still use the memory that it was given.
+    pub(super) fn wait(
+        &self,
+        call: &'static str,
+        start: impl FnOnce(&mut ffi::MPI_Request) -> c_int,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<bool, WireError> {
+        let mut request = ffi::request_null();
+        {
+            let _inside = self.library.enter()?;
+            check(call, start(&mut request))?;
+        }
+        loop {
+            let mut is_done = 0;
+            {
+                let _inside = self.library.enter()?;
+                // SAFETY: the request that was started.
+                let code =
+                    unsafe { ffi::PMPI_Test(&mut request, &mut is_done, std::ptr::null_mut()) };
+                check(call, code)?;
+            }
+            if is_done != 0 {
+                return Ok(true);
+            }
+            if !goes_on() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Broadcasts a word of the first member; collective over `comm`. Calls `idle` while other ranks are awaited.
     ///
     /// # Safety
     /// As [`members`](Session::members).
-    pub(crate) unsafe fn bcast_word(&self, comm: Comm, mut word: u64) -> Result<u64, WireError> {
-        let _inside = self.library.enter()?;
-        // SAFETY: the caller's promise; one word.
-        let code =
-            unsafe { ffi::PMPI_Bcast((&raw mut word).cast(), 1, ffi::uint64_t(), 0, comm.0) };
-        check("MPI_Bcast", code)?;
+    pub(crate) unsafe fn bcast_word(
+        &self,
+        comm: Comm,
+        mut word: u64,
+        mut idle: impl FnMut(),
+    ) -> Result<u64, WireError> {
+        let at = (&raw mut word).cast();
+        let start = |request: &mut _| {
+            // SAFETY: the caller's promise; one word, which stays until the request is done.
+            unsafe { ffi::PMPI_Ibcast(at, 1, ffi::uint64_t(), 0, comm.0, request) }
+        };
+        self.wait("MPI_Ibcast", start, || {
+            idle();
+            true
+        })?;
         Ok(word)
     }
 

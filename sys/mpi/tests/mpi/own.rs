@@ -145,10 +145,22 @@ fn communicators(world: &World) {
     let (rank, n) = (comm.rank(), comm.size());
     let backwards = split(0, -(rank as c_int));
     let parts = split((rank % 2) as c_int, 0);
-    // SAFETY: communicators of this world's MPI; all their ranks call it.
-    let (reversed, half) =
-        unsafe { (world.communicator_of(backwards), world.communicator_of(parts)) };
-    let (reversed, half) = (reversed.unwrap(), half.unwrap());
+    let mut sums = vec![u64::from(rank); 200_000];
+    // An operation under way advances while this rank waits for the first one of a communicator, which comes later.
+    let reversed = comm.scope(|scope| {
+        let mut sum = Some(scope.allreduce_in_place(&mut sums, Op::Sum)?);
+        let is_first = rank + 1 == n;
+        if let Some(sum) = sum.take_if(|_| is_first) {
+            sum.wait()?;
+        }
+        // SAFETY: a communicator of this world's MPI; all its ranks call it.
+        let reversed = unsafe { world.communicator_of(backwards) }?;
+        sum.map_or(Ok(()), |sum| sum.wait().map(drop))?;
+        Ok(reversed)
+    });
+    assert_eq!(sums, vec![u64::from(n * (n - 1) / 2); 200_000]);
+    // SAFETY: as above.
+    let (reversed, half) = (reversed.unwrap(), unsafe { world.communicator_of(parts) }.unwrap());
     assert_eq!((reversed.rank(), reversed.size()), (n - 1 - rank, n));
     assert_eq!((half.rank(), half.size()), (rank / 2, (n + 1 - rank % 2) / 2));
     defaults(&reversed, &[5, 2000]);
