@@ -63,18 +63,23 @@ impl Inner {
 
     /// The final choice, from `wanted`, the call's options and the choice for calls that name no algorithm.
     pub(crate) fn final_choice(&self, key: &Key, wanted: Option<Wanted>) -> Choice {
-        let choice = self.choice(key);
-        let options = &key.options;
-        let segment_bytes = options.segment_bytes.or(self.members.segment_bytes);
-        let Some(wanted) = wanted else {
-            let ports = options.ports.unwrap_or(choice.ports);
-            let segment_bytes = segment_bytes.unwrap_or(choice.segment_bytes);
-            return Choice { ports, segment_bytes, ..choice };
-        };
+        let mut choice = self.choice(key);
+        if let Some(Wanted { algorithm, segment_bytes, .. }) = &wanted {
+            choice.algorithm = algorithm.clone();
+            choice.segment_bytes = segment_bytes.unwrap_or(choice.segment_bytes);
+        }
+        let choice = self.by_options(key, choice);
+        let ports = wanted.and_then(|wanted| wanted.ports).unwrap_or(choice.ports);
+        Choice { ports, ..choice }
+    }
+
+    /// A choice with the ports and the segments that the user gives.
+    pub(super) fn by_options(&self, key: &Key, choice: Choice) -> Choice {
+        let segment_bytes = key.options.segment_bytes.or(self.members.segment_bytes);
         Choice {
-            algorithm: wanted.algorithm,
-            ports: wanted.ports.or(options.ports).unwrap_or(choice.ports),
-            segment_bytes: segment_bytes.or(wanted.segment_bytes).unwrap_or(choice.segment_bytes),
+            ports: key.options.ports.unwrap_or(choice.ports),
+            segment_bytes: segment_bytes.unwrap_or(choice.segment_bytes),
+            ..choice
         }
     }
 

@@ -56,18 +56,21 @@ impl Inner {
         found: Learnt,
     ) -> Result<Box<Ready>, Error> {
         let (mut sizes, elem_bytes) = key.sizes(self.members.caller)?;
+        let mut data = after_sizes.data.clone();
         if key.collective == Collective::Alltoall {
-            let found = reordered(&after_sizes.size_plan, &after_sizes.data.plan, found);
-            self.check_received(&after_sizes.data.plan, &sizes, &found)?;
-            if after_sizes.is_chosen
-                && let Choice { algorithm, ports, .. } = self.learnt_choice(found.longest)
-                && algorithm.name != after_sizes.data.algorithm.name
-            {
-                let mut key = key.clone();
-                let options = Arc::make_mut(&mut key.options);
-                options.algorithm = Some((*algorithm.name).into());
-                options.ports.get_or_insert(ports);
-                return self.ready_for(key);
+            let found = reordered(&after_sizes.size_plan, &data.plan, found);
+            self.check_received(&data.plan, &sizes, &found)?;
+            if after_sizes.is_chosen {
+                let choice = self.by_options(key, self.learnt_choice(found.longest));
+                let Choice { algorithm, ports, segment_bytes } = choice;
+                if (&algorithm.name, ports) != (&data.algorithm.name, data.ports) {
+                    let mut key = key.clone();
+                    let options = Arc::make_mut(&mut key.options);
+                    options.algorithm = Some((*algorithm.name).into());
+                    (options.ports, options.segment_bytes) = (Some(ports), Some(segment_bytes));
+                    return self.ready_for(key);
+                }
+                data.segment_bytes = segment_bytes;
             }
             if let Sizes::PerBlock { known, .. } = &mut sizes {
                 *known = Known::Learnt(Arc::new(found));
@@ -77,7 +80,7 @@ impl Inner {
             *recv = send.clone();
             *known = Known::Told;
         }
-        let program = self.data_program(key, &after_sizes.data, sizes, elem_bytes)?;
+        let program = self.data_program(key, &data, sizes, elem_bytes)?;
         self.make_room(&program);
         let operation = self.world.engine.prepare(Arc::new(program), None)?;
         Ok(Box::new(Ready::new(key.clone(), operation, None)))
@@ -170,4 +173,65 @@ fn last_received(lane: &Lane, received: &[u64]) -> impl Iterator<Item = (Positio
     }
     let numbered = last.into_iter().zip(0..);
     numbered.filter_map(|(len, position)| Some((Position(position), len?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::Shape;
+
+    use super::*;
+    use crate::comm::call::Call;
+    use crate::comm::call::blocks::Blocks;
+    use crate::reduce::Dtype;
+    use crate::world::{EmulationConfig, emulate};
+
+    const TABLE: &str = r#"version = 1
+name = "learns"
+wire = "network"
+otherwise = "network"
+[class.four]
+ranks = 4
+[[rule]]
+collective = "alltoall"
+sizes = "unknown"
+class = "four"
+rows = [{ bytes = "0..", algorithm = "bruck:2", ports = 1, segment = "whole" }]
+[[rule]]
+collective = "alltoall"
+sizes = "learnt"
+class = "four"
+bytes_of = "block"
+rows = [
+    { bytes = "0..100", algorithm = "bruck:2", ports = 1, segment = 64 },
+    { bytes = "100..", algorithm = "bruck:2", ports = 2, segment = 32 },
+]
+"#;
+
+    /// Also if it names the algorithm that has carried the sizes.
+    #[test]
+    fn what_a_table_says_of_learnt_sizes_is_followed() {
+        let config = EmulationConfig::new(Shape::torus(&[4]).unwrap()).with(|config| {
+            config.ports = Some(2);
+            config.tuning = Some(TABLE.parse().unwrap());
+        });
+        emulate(&config, |comm| {
+            for (len, want) in [(96, (1, 64)), (256, (2, 32))] {
+                let (counts, send) = ([len; 4], vec![1u8; 4 * len as usize]);
+                let (mut recv, blocks) = (send.clone(), Blocks::new(&counts));
+                comm.alltoallv(&send, blocks, &mut recv, blocks).unwrap();
+                let call = Call::vector(Collective::Alltoall, Dtype::U8);
+                let call = call.send_blocks(blocks).recv_blocks(blocks).normalized(comm.caller());
+                let mut ready = comm.inner.ready(&call, &comm.options).unwrap();
+                let mut last = &mut *ready;
+                while last.size_exchange.is_some() {
+                    last = last.size_exchange.as_mut().and_then(|sizes| sizes.next()).unwrap();
+                }
+                let ports = &last.operation.program().ports;
+                let longest = ports.iter().flat_map(|port| port.wire_bytes).max();
+                let n_used = ports.iter().filter(|port| !port.recvs.is_empty()).count();
+                assert_eq!((n_used, longest), (want.0, Some(want.1)), "{len}");
+            }
+        })
+        .unwrap();
+    }
 }

@@ -46,6 +46,7 @@ pub(crate) struct Ready {
 }
 
 /// The algorithm, its settings and the plan that move the data of a call.
+#[derive(Clone)]
 pub(crate) struct DataPlan {
     pub(crate) algorithm: Algorithm,
     pub(crate) ports: u32,
