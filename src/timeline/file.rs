@@ -25,8 +25,7 @@ pub(super) struct Timeline<'a> {
     pub(super) scale: Scale,
     pub(super) rounds: &'a [[u64; 2]],
     pub(super) calls: &'a Ring,
-    /// Labels of calls, each with a description of what performs the call.
-    pub(super) labels: &'a [(Label, String)],
+    pub(super) labels: &'a [Label],
     pub(super) ports: &'a [Ring],
 }
 
@@ -133,11 +132,11 @@ impl Timeline<'_> {
             )?;
         }
         for record in self.calls.iter() {
-            let (Label { collective, procedure, .. }, by) = &self.labels[record.step as usize];
+            let Label { collective, procedure, served_by } = &self.labels[record.step as usize];
             let Record { bytes, id, .. } = record;
             let prefix = procedure.prefix();
             self.event(out, 0, record, record.end, "call", &format_args!("{prefix}{collective}"))?;
-            let (op, by) = (Operation(*id), Quoted(by));
+            let (op, by) = (Operation(*id), Quoted(served_by));
             write!(out, ", \"args\": {{\"bytes\": {bytes}, \"op\": {op}, \"by\": {by}}}}}")?;
         }
         for (tid, port) in (1..).zip(self.ports) {
@@ -248,10 +247,8 @@ mod tests {
     fn halves_become_events_and_the_text_is_json() {
         let label = Label {
             collective: Collective::Allreduce,
-            bytes: 8,
-            context: 0,
             procedure: Procedure::Nonblocking,
-            options: 0,
+            served_by: "a \"b\"\n\\".to_owned(),
         };
         let mut calls = Ring::new(Ticks::Nanoseconds, 4);
         calls.push(Record { start: 500, end: 9_000, kind: Kind::Call, ..Record::default() });
@@ -276,7 +273,7 @@ mod tests {
             scale: Ticks::Nanoseconds.scale(),
             rounds: &[[1, 1_001]],
             calls: &calls,
-            labels: &[(label, "a \"b\"\n\\".to_owned())],
+            labels: &[label],
             ports: &[port],
         };
         let mut text = Vec::new();

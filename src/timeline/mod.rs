@@ -1,8 +1,8 @@
 //! The timeline of a rank (`HOPBINE_TRACE`): its calls, and each message and local task of its ports.
 //!
 //! Ports append [`Record`]s to rings of a fixed size, each under its port's mutex, with time stamps that cost a few
-//! nanoseconds ([`Ticks`]). Nothing is allocated, written or converted before tear-down. A full ring overwrites its
-//! oldest records and counts them. At tear-down the rank writes its records to its own file as Chrome trace JSON
+//! nanoseconds ([`Ticks`]). Besides the text of a call that is made for the first time, nothing is allocated, written or
+//! converted before tear-down. A full ring overwrites its oldest records and counts them. At tear-down the rank writes its records to its own file as Chrome trace JSON
 //! (Google's "Trace Event Format"); `hopbine trace` merges the files of all ranks.
 //!
 //! The engine knows only the trait [`Sink`]. Without a timeline the sink is `()`, whose functions are empty.
@@ -40,7 +40,7 @@ pub enum Kind {
     Fold,
     /// A poll of the endpoint that returned events.
     Poll,
-    /// A call; the field `step` is the number of its [`Label`].
+    /// A call; the field `step` is the number of its [`Label`], and `bytes` those of the rank's vector or block.
     Call,
 }
 
@@ -74,7 +74,7 @@ pub struct Record {
 
 /// The form of a call. An enum instead of a string: comparing strings calls into the C library and touches its pages,
 /// which was most of the cost of a timeline (0.2 us of 0.25).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Procedure {
     Blocking,
     Nonblocking,
@@ -82,6 +82,9 @@ pub(crate) enum Procedure {
 }
 
 impl Procedure {
+    /// Number of forms.
+    pub(crate) const COUNT: usize = 3;
+
     /// The prefix of the collective's name.
     fn prefix(self) -> &'static str {
         match self {
@@ -92,17 +95,13 @@ impl Procedure {
     }
 }
 
-/// A label of calls; equal calls share it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A label of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) collective: Collective,
-    /// Bytes of the rank's vector or block.
-    pub(crate) bytes: u64,
-    /// The context of the communicator.
-    pub(crate) context: u64,
     pub(crate) procedure: Procedure,
-    /// The address of the call's options.
-    pub(crate) options: usize,
+    /// What performs these calls, and why.
+    pub(crate) served_by: String,
 }
 
 /// A recipient of a port's records.

@@ -3,8 +3,6 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustc_hash::FxHashMap;
-
 use super::ring::Ring;
 use super::ticks::Ticks;
 use super::{Kind, Label, Record, file};
@@ -36,11 +34,10 @@ impl TraceConfig {
     }
 }
 
-/// The rank's calls, and their labels with descriptions of what performs the calls.
+/// The rank's calls, and their labels.
 struct Calls {
     ring: Ring,
-    numbers: FxHashMap<Label, u32>,
-    labels: Vec<(Label, String)>,
+    labels: Vec<Label>,
 }
 
 /// See the module documentation.
@@ -59,7 +56,7 @@ impl Tracer {
         let ticks = Ticks::new(time.clock());
         let ring = Ring::new(ticks.clone(), config.records);
         Tracer {
-            calls: Mutex::new(Calls { ring, numbers: FxHashMap::default(), labels: Vec::new() }),
+            calls: Mutex::new(Calls { ring, labels: Vec::new() }),
             config,
             rank,
             ticks,
@@ -79,22 +76,21 @@ impl Tracer {
         self.ticks.now()
     }
 
-    /// Records the end of a call, whose first operation was `id`. `served_by` describes what performs such calls.
-    pub(crate) fn call(
-        &self,
-        start: u64,
-        label: Label,
-        id: u64,
-        served_by: impl FnOnce() -> String,
-    ) {
-        let end = self.now();
-        let Calls { ring, numbers, labels } = &mut *lock(&self.calls);
-        let step = *numbers.entry(label).or_insert_with(|| {
-            labels.push((label, served_by()));
-            labels.len() as u32 - 1
-        });
-        let (bytes, kind) = (label.bytes, Kind::Call);
-        ring.push(Record { start, end, id, bytes, step, kind, ..Record::default() });
+    /// The number of a label. There are as many as texts: calls that the same row of a table chooses for share one.
+    pub(crate) fn label(&self, label: Label) -> u32 {
+        let labels = &mut lock(&self.calls).labels;
+        let known = labels.iter().position(|other| *other == label);
+        known.unwrap_or_else(|| {
+            labels.push(label);
+            labels.len() - 1
+        }) as u32
+    }
+
+    /// Records a call, whose first operation was `id`.
+    pub(crate) fn call(&self, [start, end]: [u64; 2], label: u32, bytes: u64, id: u64) {
+        let (step, kind) = (label, Kind::Call);
+        let record = Record { start, end, id, bytes, step, kind, ..Record::default() };
+        lock(&self.calls).ring.push(record);
     }
 
     /// Compares this rank's clock with the clocks of other ranks. `barrier` is a barrier. All ranks of a world on
@@ -119,7 +115,7 @@ impl Tracer {
             return;
         }
         let path = file::path(&self.config.file, self.rank);
-        let Calls { ring, labels, .. } = &*lock(&self.calls);
+        let Calls { ring, labels } = &*lock(&self.calls);
         let timeline = file::Timeline {
             rank: self.rank,
             is_virtual: self.ticks.is_virtual(),

@@ -2,7 +2,7 @@
 
 mod find;
 pub(crate) mod hardware;
-mod recorded;
+pub(super) mod recorded;
 mod run;
 pub(super) mod running;
 mod short_run;

@@ -1,15 +1,23 @@
 //! Records calls in the rank's timeline, if there is one.
 
+use std::sync::Mutex;
+
 use hopbine_torus::Collective;
+use rustc_hash::FxHashMap;
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
 use crate::comm::forms::explain::Explanation;
 use crate::comm::programs::key::Key;
+use crate::comm::programs::ready::PROGRAM_LIMIT;
 use crate::comm::state::inner::Inner;
 use crate::endpoint::Tag;
 use crate::error::Error;
+use crate::sync::lock;
 use crate::timeline::{Label, Procedure, Tracer};
+
+/// By form, the timeline's labels of the calls that may come again.
+pub(crate) type Labels = Mutex<[FxHashMap<Key, u32>; Procedure::COUNT]>;
 
 /// The id of an operation in the timeline's records.
 fn id((context, operation): (u64, u32)) -> u64 {
@@ -41,15 +49,12 @@ impl Communicator {
         call: &Call,
         perform: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (start, operation) = (tracer.now(), self.inner.next_operation());
+        let (start, first) = (tracer.now(), (self.inner.context(), self.inner.next_operation()));
         let outcome = perform();
-        let context = self.inner.context();
-        let options = std::ptr::from_ref(&*self.options).addr();
-        let (collective, bytes) = (call.collective, call.bytes());
-        let label = Label { collective, bytes, context, procedure: Procedure::Blocking, options };
-        tracer.call(start, label, id((context, operation)), || {
-            self.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string())
-        });
+        let times = [start, tracer.now()];
+        let key = Key::new(call, &self.options);
+        let label = self.inner.label(tracer, &key, Procedure::Blocking, || self.explain(call));
+        tracer.call(times, label, call.bytes(), id(first));
         outcome
     }
 }
@@ -73,20 +78,43 @@ impl Inner {
         by: impl FnOnce() -> Result<Explanation, Error>,
     ) {
         let Some(tracer) = self.world.engine.tracer() else { return };
+        let times = [start, tracer.now()];
         let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
-        let options = std::ptr::from_ref(&*key.options).addr();
-        let (collective, context) = (key.collective, first.0);
-        let label = Label { collective, bytes, context, procedure, options };
-        let by = || by().map_or_else(|error| error.to_string(), |by| by.to_string());
-        tracer.call(start, label, id(first), by);
+        tracer.call(times, self.label(tracer, key, procedure, by), bytes, id(first));
+    }
+
+    /// The number of a call's label. `by` explains what performs the call.
+    fn label(
+        &self,
+        tracer: &Tracer,
+        key: &Key,
+        procedure: Procedure,
+        by: impl FnOnce() -> Result<Explanation, Error>,
+    ) -> u32 {
+        if let Some(&label) = lock(&self.labels)[procedure as usize].get(key) {
+            return label;
+        }
+        let served_by = by().map_or_else(|error| error.to_string(), |by| by.to_string());
+        let label = tracer.label(Label { collective: key.collective, procedure, served_by });
+        let labels = &mut lock(&self.labels)[procedure as usize];
+        if labels.len() == PROGRAM_LIMIT {
+            labels.clear();
+        }
+        labels.insert(key.clone(), label);
+        label
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hopbine_torus::Shape;
+
     use super::*;
     use crate::comm::call::blocks::Blocks;
-    use crate::reduce::Dtype;
+    use crate::comm::call::options::CallOptions;
+    use crate::reduce::{Dtype, Op};
+    use crate::timeline::TraceConfig;
+    use crate::world::{EmulationConfig, emulate};
 
     #[test]
     fn an_alltoall_of_blocks_has_the_bytes_of_the_largest() {
@@ -98,5 +126,38 @@ mod tests {
         (call.recv_blocks, call.send_blocks) = (call.send_blocks.take(), None);
         assert_eq!(call.bytes(), 40);
         assert_eq!(Call::new(Collective::Alltoall, 7, Dtype::F64).bytes(), 56);
+    }
+
+    /// Calls that differ in the operator or the options only are performed by different means.
+    #[test]
+    fn a_timeline_says_what_performs_each_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("trace.json");
+        let config = EmulationConfig::new(Shape::torus(&[4]).unwrap())
+            .with(|config| config.trace = Some(TraceConfig::new(file.to_str().unwrap())));
+        emulate(&config, |comm| {
+            for op in [Op::Sum, Op::Product] {
+                comm.allreduce_in_place(&mut [1i64], op).unwrap();
+            }
+            for name in ["mixed", "doubling"] {
+                comm.with(CallOptions::new().algorithm(name)).barrier().unwrap();
+            }
+            for count in 1..2 * PROGRAM_LIMIT {
+                comm.bcast(&mut vec![0u8; count], 0).unwrap();
+            }
+            assert!(lock(&comm.inner.labels)[0].len() <= PROGRAM_LIMIT);
+        })
+        .unwrap();
+        let text = std::fs::read_to_string(dir.path().join("trace.0.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let of = |name: &str| {
+            let events = json["traceEvents"].as_array().unwrap().iter();
+            let calls = events.filter(|event| event["cat"] == "call" && event["name"] == name);
+            let by = calls.map(|call| call["args"]["by"].as_str().unwrap());
+            by.map(|by| by.split([',', ':']).next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("barrier"), ["mixed", "doubling"]);
+        let [sum, product] = &of("allreduce")[..] else { panic!("{text}") };
+        assert!(sum == "gates" && product != "gates", "{sum}, {product}");
     }
 }

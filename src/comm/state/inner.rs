@@ -6,6 +6,7 @@ use super::members::Members;
 use super::small::{Requests, SmallCollectives};
 use super::ticket_lock::{Ticket, TicketLock};
 use super::world_state::WorldState;
+use crate::comm::operations::recorded::Labels;
 use crate::endpoint::Tag;
 use crate::engine::{ProgressHook, ProgressState};
 use crate::planted::{self, Planted};
@@ -19,6 +20,7 @@ pub(crate) struct Inner {
     /// Distinguishes the communicator's messages from those of all others.
     context: u64,
     operations: TicketLock,
+    pub(crate) labels: Labels,
 }
 
 impl ProgressHook for Inner {
@@ -35,8 +37,8 @@ impl Drop for Inner {
 
 impl Inner {
     pub(crate) fn new(world: Arc<WorldState>, members: Arc<Members>, context: u64) -> Self {
-        let (small, operations) = Default::default();
-        Inner { world, members, small, context, operations }
+        let (small, operations, labels) = Default::default();
+        Inner { world, members, small, context, operations, labels }
     }
 
     /// Whether this is the world's first communicator.
