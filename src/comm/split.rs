@@ -180,7 +180,8 @@ impl Communicator {
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
         let agreed = reservation.commit(all[ranks[0] as usize][2], own == 0)?;
-        let members = self.inner.members.subset(&ranks, own, keeps);
+        let Inner { world, members, .. } = &*self.inner;
+        let members = members.subset((&ranks, own), &world.preferred, keeps);
         self.new_communicator(agreed, Arc::new(members)).map(Some)
     }
 
@@ -279,11 +280,12 @@ impl Communicator {
         }
         let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world);
         let agreed = reservation.commit(agree(reservation.encoded()), own == 0)?;
-        let members = &self.inner.members;
+        let Inner { world, members, .. } = &*self.inner;
         // A communicator of the same ranks shares the programs.
-        let is_all = ranks.iter().copied().eq(0..self.size());
-        let members =
-            if is_all { members.clone() } else { Arc::new(members.subset(ranks, own, |_| false)) };
+        let members = match ranks.iter().copied().eq(0..self.size()) {
+            true => members.clone(),
+            false => Arc::new(members.subset((ranks, own), &world.preferred, |_| false)),
+        };
         self.new_communicator(agreed, members)
     }
 

@@ -221,7 +221,8 @@ impl EmulatedWorld<'_> {
         )
         .gate_sum(self.config.gate_sum)
         .sharing(self.expansions.clone());
-        let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
+        let (shape, map) = (shape.clone(), map.clone());
+        let members = Members::world(rank, shape, map, *segment_bytes, &world.preferred);
         Ok(Communicator::world(world, members))
     }
 }

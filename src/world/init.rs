@@ -268,12 +268,13 @@ impl World {
         };
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
+        let members = Members::world(rank, shape, map, None, &preferred);
         let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred);
         let ranks_here = n_ranks.div_ceil(neighbourhood.n_hosts) as usize;
         // Only non-temporal stores depend on it.
         let llc_bytes = CAN_STREAM.then(|| llc_bytes(&available, ranks_here)).flatten();
         let world = world.gate_sum(gate_sum).llc_bytes(llc_bytes);
-        let comm = Communicator::world(world, Members::world(rank, shape, map, None));
+        let comm = Communicator::world(world, members);
         let in_memory = match node_memory {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,

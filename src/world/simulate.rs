@@ -317,7 +317,8 @@ impl Opening<'_> {
         let tuning = self.tuning.clone();
         let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred.clone())
             .sharing(self.expansions.clone());
-        let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
+        let (shape, map) = (shape.clone(), map.clone());
+        let members = Members::world(rank.number(), shape, map, *segment_bytes, preferred);
         Ok(Communicator::world(world, members))
     }
 

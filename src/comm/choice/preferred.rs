@@ -25,6 +25,12 @@ impl Preferred {
     pub fn serving(&self, collective: Collective, shape: &Shape) -> Option<&Algorithm> {
         self.of(collective).filter(|algorithm| algorithm.serves(shape).is_ok())
     }
+
+    /// Those that serve the shape.
+    pub(crate) fn on(&self, shape: &Shape) -> Self {
+        let serve = self.0.iter().filter(|algorithm| algorithm.serves(shape).is_ok());
+        Preferred(serve.cloned().collect())
+    }
 }
 
 impl FromStr for Preferred {

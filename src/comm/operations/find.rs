@@ -33,7 +33,7 @@ impl Inner {
 
     /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
     pub(crate) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
-        self.world.preferred.serving(key.collective, &self.members.shape)
+        self.members.preferred.of(key.collective)
     }
 
     /// The choice for a call that names no algorithm: that of the user, or else that of the library.

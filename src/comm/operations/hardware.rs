@@ -62,7 +62,7 @@ impl Communicator {
             Hardware::Auto if self.options.requires_plan() => {
                 return Err(NotByHardware::Unwanted);
             }
-            Hardware::Auto if self.preferred().of(call.collective).is_some() => {
+            Hardware::Auto if self.inner.members.preferred.of(call.collective).is_some() => {
                 return Err(NotByHardware::Unwanted);
             }
             Hardware::Auto => false,

@@ -8,6 +8,7 @@ use hopbine_torus::choose::Features;
 use hopbine_torus::geometry::{Axis, AxisLink, RankMap, Shape, Vertex};
 
 use crate::comm::call::Caller;
+use crate::comm::choice::preferred::Preferred;
 use crate::comm::programs::cache::Cache;
 use crate::comm::programs::idle_budget::IdleBudget;
 use hopbine_torus::geometry::near_cubic;
@@ -25,6 +26,8 @@ pub(crate) struct Members {
     /// The members as ranks of the world, in order; `None` if they are all ranks of the world.
     ranks: Option<Box<[Rank]>>,
     pub(crate) segment_bytes: Option<u64>,
+    /// The algorithms that the user prefers and that serve the shape.
+    pub(crate) preferred: Preferred,
     pub(crate) programs: Arc<Cache>,
 }
 
@@ -35,38 +38,61 @@ impl Members {
         shape: Shape,
         map: RankMap,
         segment_bytes: Option<u64>,
+        preferred: &Preferred,
     ) -> Self {
         let caller = Caller { rank, n_ranks: shape.n_ranks() };
-        Members::new((shape, map), caller, None, segment_bytes, &Arc::default())
+        Members::new((shape, map), caller, None, (segment_bytes, preferred), &Arc::default())
     }
 
     fn new(
         (shape, map): (Shape, RankMap),
         caller: Caller,
         ranks: Option<Box<[Rank]>>,
-        segment_bytes: Option<u64>,
+        (segment_bytes, preferred): (Option<u64>, &Preferred),
         budget: &Arc<IdleBudget>,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&shape, &map).hash(&mut hasher);
         let (fingerprint, programs) = (hasher.finish(), Cache::new(budget));
-        let features = Features::of(&shape);
-        Members { shape, features, map, fingerprint, caller, ranks, segment_bytes, programs }
+        let (features, preferred) = (Features::of(&shape), preferred.on(&shape));
+        Members {
+            shape,
+            features,
+            map,
+            fingerprint,
+            caller,
+            ranks,
+            segment_bytes,
+            preferred,
+            programs,
+        }
     }
 
     /// Some ranks of `self`, in this order, with the calling rank at `rank`. If they fill a box of the torus they
     /// keep its shape, in which a dimension wraps only if it is whole; otherwise they are laid out as near a cube as
-    /// their number allows. A dimension in which they do not differ stays if `keeps` accepts it.
-    pub(crate) fn subset(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
+    /// their number allows. A dimension in which they do not differ stays if `keeps` accepts it. `preferred` are the
+    /// user's algorithms for all shapes.
+    pub(crate) fn subset(
+        &self,
+        (ranks, rank): (&[Rank], Rank),
+        preferred: &Preferred,
+        keeps: impl Fn(usize) -> bool,
+    ) -> Self {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
         let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_cubic_box(caller.n_ranks));
         let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
-        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.budget)
+        let settings = (self.segment_bytes, preferred);
+        Members::new(place, caller, Some(ranks), settings, &self.programs.budget)
     }
 
     /// A member as a rank of the world.
     pub(crate) fn world_rank(&self, rank: Rank) -> Rank {
         self.ranks.as_ref().map_or(rank, |ranks| ranks[rank as usize])
+    }
+
+    /// The calling rank as a rank of the world.
+    pub(crate) fn me(&self) -> Rank {
+        self.world_rank(self.caller.rank)
     }
 
     /// All members as ranks of the world, in order.
