@@ -20,7 +20,7 @@ fn scenarios() {
         "same_results" => Some(|| same_results(init().unwrap().communicator())),
         "reals" => Some(|| reals(init().unwrap().communicator())),
         "communicators" => Some(|| communicators(init().unwrap().communicator())),
-        "mismatch" => Some(|| mismatch(init().unwrap().communicator())),
+        "mismatch" => Some(|| mismatch_of_all(init().unwrap().communicator())),
         _ => None,
     });
 }
@@ -366,8 +366,13 @@ fn what_the_gates_cannot_do_is_refused_if_they_must() {
     .unwrap();
 }
 
-/// Ranks start different operations on the gates: every rank gets an error, and can continue.
-fn mismatch(comm: &Communicator) {
+fn mismatch_of_all(comm: &Communicator) {
+    mismatch(comm, comm.rank());
+}
+
+/// Ranks start different operations on the gates: every rank gets an error, which names it as a rank of the world,
+/// and can continue.
+fn mismatch(comm: &Communicator, rank: u32) {
     let gates = by(comm, Hardware::Always);
     for _ in 0..3 {
         let outcome = match comm.rank() {
@@ -375,7 +380,7 @@ fn mismatch(comm: &Communicator) {
             _ => gates.allreduce_in_place(&mut [1u64; 2], Op::Max),
         };
         let collective = Collective::Allreduce;
-        assert_eq!(outcome, Err(Error::GatesMismatch { rank: comm.rank(), collective }));
+        assert_eq!(outcome, Err(Error::GatesMismatch { rank, collective }));
         // The plan's messages do not interfere with the gates.
         by(comm, Hardware::Never).barrier().unwrap();
         let mut sum = [1u64];
@@ -387,8 +392,12 @@ fn mismatch(comm: &Communicator) {
 #[test]
 fn a_mismatch_is_told_to_every_rank() {
     for shape in ["2", "3", "2x2", "5"] {
-        emulate(&config(shape, Drive::Inline), mismatch).unwrap();
+        emulate(&config(shape, Drive::Inline), mismatch_of_all).unwrap();
     }
+    emulate(&config("4", Drive::Inline), |comm| {
+        mismatch(&comm.split(Some(comm.rank() / 2), 0).unwrap().expect("a colour"), comm.rank());
+    })
+    .unwrap();
     // On other wires the plan serves each of these calls.
     ranks(3, "mismatch", &[("HOPBINE_BACKEND", "emu")]);
 }

@@ -101,6 +101,10 @@ fn a_schedule_of_something_else_is_an_error_on_every_rank() {
                 error => panic!("{error}"),
             }
         };
+        let part = comm.split(Some(comm.rank() / 2), 0).unwrap().expect("a colour");
+        let of_part = part.with(by(&schedule(Collective::Allreduce, "mixed", comm, 2)));
+        let error = of_part.allreduce(&[1u64], &mut [0], Op::Sum).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("rank {}, ", comm.rank())), "{error}");
         let shape = ScheduleProblem::Shape { found: "3x4".into(), here: "4x3".into() };
         let turned = on(&Shape::torus(&[3, 4]).unwrap(), Collective::Allreduce, "mixed", 2);
         assert_eq!(problem(by(&turned)), shape);

@@ -51,14 +51,14 @@ impl Inner {
     /// The algorithm that a call names, if it names one.
     pub(crate) fn wanted(&self, key: &Key) -> Result<Option<Wanted>, Error> {
         let Some(text) = &key.options.algorithm else { return Ok(None) };
-        let Members { shape, map, caller, .. } = &*self.members;
+        let Members { shape, map, .. } = &*self.members;
         let n_ports = self.world.engine.n_ports() as u32;
         let all = u64::from(key.collective.n_blocks(shape.n_ranks()));
         let root = map.vertex_of(shape, hopbine_torus::Rank(key.root)).0;
         let bytes = key.bytes().map(|bytes| bytes.saturating_mul(all));
         let asked = Asked::new(key.collective, shape.clone(), n_ports);
         let asked = asked.with(root, key.options.ports, bytes);
-        Wanted::new(text, &asked, caller.rank).map(Some)
+        Wanted::new(text, &asked, self.members.me()).map(Some)
     }
 
     /// The final choice, from `wanted`, the call's options and the choice for calls that name no algorithm.
@@ -203,7 +203,7 @@ impl Inner {
     }
 
     fn failure(&self, CompileFailure { lane, step, error }: CompileFailure) -> Error {
-        Error::Plan { rank: self.members.caller.rank, lane, step, source: error }
+        Error::Plan { rank: self.members.me(), lane, step, source: error }
     }
 
     /// This rank's plan. A plan of a schedule that a user has written is first proved to be correct.
@@ -234,7 +234,7 @@ impl Inner {
                 .map_err(|error| refused(error.to_string()))?;
             if is_written && shape.n_ranks() <= MOST_PROVED {
                 check_correct(&expansion).map_err(|problem| Error::Schedule {
-                    rank: caller.rank,
+                    rank: self.members.me(),
                     collective,
                     problem: Box::new(problem),
                 })?;

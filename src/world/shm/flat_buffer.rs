@@ -319,10 +319,7 @@ impl SmallCollectivesPool for FlatBufferPool {
         _: Allgather<'_>,
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
         let (ranks, me) = (members.world_ranks(), members.caller.rank as usize);
-        let failed = |source| {
-            let rank = members.world_rank(members.caller.rank);
-            Error::Wire { rank, port: 0, step: None, source }
-        };
+        let failed = |source| Error::Wire { rank: members.me(), port: 0, step: None, source };
         let Some((mut flat, lease)) = self.flats.open(slot, &ranks, me).map_err(failed)? else {
             return Ok(Err("all are in use by other communicators".to_owned()));
         };

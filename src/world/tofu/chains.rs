@@ -14,6 +14,7 @@ use utofu::{Api, BarrierCaps, Tni};
 use super::agreement::History;
 use super::gates::Gates;
 use super::topology::{Arrangement, GateConnections};
+use crate::Rank;
 use crate::comm::state::members::Members;
 use crate::comm::state::small::{Allgather, SmallCollectives, SmallCollectivesPool};
 use crate::error::{Error, WireError};
@@ -70,13 +71,20 @@ impl Chain {
         self.set.connect(&links).map_err(|error| error.to_string())
     }
 
-    fn into_gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
+    /// The gates of rank `rank` of the world.
+    fn into_gates(
+        self,
+        arrangement: Arrangement,
+        (rank, n_ranks): (Rank, u32),
+        next: Option<usize>,
+    ) -> Gates {
         let Chain { set, caps, tni, .. } = self;
         Gates {
             chain: Mutex::new((set, History::default())),
             caps,
             tni,
             arrangement,
+            rank,
             n_ranks,
             next,
         }
@@ -113,7 +121,8 @@ fn of_world(
 ) -> Result<Result<Gates, String>, WireError> {
     let Layout { shape, map, place, .. } = *layout;
     let arrangement = Arrangement::of(shape);
-    let connections = connections(arrangement, (shape, map), exchange.rank() as u32);
+    let rank = exchange.rank() as Rank;
+    let connections = connections(arrangement, (shape, map), rank);
     let tnis = api.barrier_tnis().map_err(|error| error.to_string());
     let mut mine =
         tnis.and_then(|tnis| Chain::take(api, tnis_from(&tnis, place).take(1), connections));
@@ -134,7 +143,7 @@ fn of_world(
     if let Err(refusal) = exchange.agree(connected.map(|()| [].as_slice())).map_err(lost)? {
         return Ok(Err(refusal.to_string()));
     }
-    Ok(mine.map(|chain| chain.into_gates(arrangement, shape.n_ranks(), None)))
+    Ok(mine.map(|chain| chain.into_gates(arrangement, (rank, shape.n_ranks()), None)))
 }
 
 /// The gates that are left for further communicators.
@@ -193,8 +202,8 @@ impl SmallCollectivesPool for GatePool {
             return Ok(Err(format!("rank {rank} could not connect its gates{own}")));
         }
         let next = (caller.rank as usize + 1) % n_ranks;
-        Ok(mine
-            .map(|chain| Box::new(chain.into_gates(arrangement, caller.n_ranks, Some(next))) as _))
+        let ranks = (members.me(), caller.n_ranks);
+        Ok(mine.map(|chain| Box::new(chain.into_gates(arrangement, ranks, Some(next))) as _))
     }
 }
 

@@ -14,6 +14,7 @@ use utofu::{BarrierCaps, Tni};
 
 use super::agreement::{Check, History, check_doubles};
 use super::topology::Arrangement;
+use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{GatesInfo, Refusal, SmallCollectives, Terms, Waiter};
@@ -34,6 +35,8 @@ pub(super) struct Gates {
     pub(super) caps: BarrierCaps,
     pub(super) tni: Tni,
     pub(super) arrangement: Arrangement,
+    /// This rank in the world.
+    pub(super) rank: Rank,
     pub(super) n_ranks: u32,
     /// The member that this rank reports to wait for, in a communicator that some ranks of the world are not in: the
     /// chain of these waits, from each member to the next, leads to a member that does not call. `None`: this rank
@@ -104,7 +107,7 @@ impl SmallCollectives for Gates {
     unsafe fn perform(
         &self,
         call: &Call,
-        caller: Caller,
+        _: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<bool, Error> {
         let task = self.task(call, true).map_err(|reason| Error::NotServed {
@@ -115,7 +118,7 @@ impl SmallCollectives for Gates {
         // Gates that a panic has left busy report that themselves.
         let (set, history) = &mut *lock(&self.chain);
         waiter.may_start()?;
-        let mut under_way = GateCall { gates: self, set, call, caller, waiter };
+        let mut under_way = GateCall { gates: self, set, call, waiter };
         // SAFETY: the caller's promise.
         let made = unsafe { under_way.perform(task, *history) };
         // After a mismatch all ranks begin a new history, since they may notice it at different calls.
@@ -129,7 +132,6 @@ struct GateCall<'a> {
     gates: &'a Gates,
     set: &'a mut GateSet,
     call: &'a Call<'a>,
-    caller: Caller,
     waiter: &'a mut dyn Waiter,
 }
 
@@ -232,14 +234,14 @@ impl GateCall<'_> {
     }
 
     fn mismatch(&self) -> Error {
-        Error::GatesMismatch { rank: self.caller.rank, collective: self.call.collective }
+        Error::GatesMismatch { rank: self.gates.rank, collective: self.call.collective }
     }
 
     fn failed(&self, error: GateError) -> Error {
         match error {
             GateError::Mismatch => self.mismatch(),
             error => Error::Wire {
-                rank: self.caller.rank,
+                rank: self.gates.rank,
                 port: 0,
                 step: None,
                 source: WireError::new("barrier gates", error),
