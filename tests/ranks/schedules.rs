@@ -66,6 +66,9 @@ fn a_written_schedule_performs_calls() {
             assert_eq!(said.why, "the schedule that the call names");
             let said = comm.with(by("search")).explain_started(&call).unwrap();
             assert_eq!(said.why, "found by the search that the call names");
+            // It fixes the number of ports, as what a search finds does.
+            let split = comm.with(by("circulant-split:2,1")).explain_started(&call).unwrap();
+            assert_eq!(split.why, "the call names it");
         })
         .unwrap();
     }

@@ -192,7 +192,7 @@ fn bad_tables_are_refused_by_line() {
         (
             "otherwise = \"network\"",
             "otherwise = \"more\"",
-            "`otherwise` is `more`; it must be the name of a built-in",
+            "must be the name of a built-in table: \"network\", \"memory\", \"tofu-d\" or \"mpi\"",
         ),
         (
             "otherwise = \"network\"\n",

@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str, others: TableLookup<'_>) -> Result<DecisionTable
         None => false,
         Some(at) => !at.value.as_bool().ok_or_else(|| at.wrong("true or false"))?,
     };
-    let valid = "the name of a built-in table: \"network\", \"memory\" or \"tofu-d\"";
+    let valid = "the name of a built-in table: \"network\", \"memory\", \"tofu-d\" or \"mpi\"";
     let otherwise = match root.get("otherwise") {
         // With `nearest = false` another table is needed for shapes and ports without a rule.
         None if !is_for_others => None,
@@ -101,7 +101,7 @@ fn model(at: &KeyValue<'_>) -> Result<Model, TableError> {
 }
 
 /// Splits the text into sections, each with the number of bytes before it: the head, and one section from each
-/// `[[rule]]` at the start of a line to the next. No value spans several lines, so each section is valid TOML. One
+/// `[[rule]]` at the start of a line to the next. No line within a value begins so, and each section is valid TOML. One
 /// tree of the whole largest built-in table would take 10 MB, most of the memory that a rank needs at start-up.
 fn sections(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts = text.match_indices("\n[[rule]]").map(|(at, _)| at + 1);

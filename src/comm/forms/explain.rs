@@ -6,6 +6,7 @@ use hopbine_torus::choose::Wire;
 use hopbine_torus::collectives::Collective;
 
 use crate::comm::call::Call;
+use crate::comm::choice::wanted::Wanted;
 use crate::comm::communicator::Communicator;
 use crate::comm::operations::hardware::NotByHardware;
 use crate::comm::programs::key::Key;
@@ -119,7 +120,7 @@ impl Inner {
             Some(_) if wanted.as_ref().is_some_and(|wanted| wanted.is_written) => {
                 "the schedule that the call names".to_owned()
             }
-            Some(name) if wanted.as_ref().is_some_and(|wanted| wanted.ports.is_some()) => {
+            Some(name) if Wanted::is_search(name) => {
                 format!("found by the {name} that the call names")
             }
             Some(_) => "the call names it".to_owned(),

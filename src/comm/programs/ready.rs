@@ -18,7 +18,8 @@ pub(crate) const IDLE_BYTES_LIMIT: u64 = 256 << 20;
 pub(crate) const PROGRAM_LIMIT: usize = 128;
 /// Bytes kept for several operations of one program at once.
 const PROGRAM_IDLE_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / 4;
-/// Bytes of working memory that the operation for the sizes learnt last may keep.
+/// Bytes of working memory that the operation after an exchange of sizes may keep for the sizes learnt last. If that
+/// exchanges sizes once more, the operation after it is not counted.
 const LEARNT_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / PROGRAM_LIMIT as u64;
 
 /// A program, and what its operations need.
