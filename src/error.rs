@@ -17,7 +17,7 @@ use crate::reduce::{Dtype, ReduceError};
 pub use blame::{Awaited, Blame, Fault};
 pub use blocks::BlockProblem;
 pub use schedule::ScheduleProblem;
-use text::{Because, Where, all_tried};
+use text::{all_tried, because, place};
 
 /// A failure of the wire that has not yet been assigned to an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -206,7 +206,7 @@ pub enum Error {
     /// An operation made no progress for longer than the time limit.
     #[error(
         "rank {rank}, port {port}, step {step}: waited {waited:?} for {awaited} \
-         (HOPBINE_TIMEOUT){}", Because(*.cause)
+         (HOPBINE_TIMEOUT){}", because(*.cause)
     )]
     Timeout {
         /// The waiting rank.
@@ -236,7 +236,7 @@ pub enum Error {
         blame: Blame,
     },
     /// The wire reported a failure.
-    #[error("rank {rank}, port {port}{}: {source}", Where(*.step, .source.peer))]
+    #[error("rank {rank}, port {port}{}: {source}", place(*.step, .source.peer))]
     Wire {
         /// The rank that noticed.
         rank: Rank,

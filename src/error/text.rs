@@ -1,7 +1,5 @@
 //! Parts of error messages.
 
-use std::fmt;
-
 use super::blame::Blame;
 use crate::Rank;
 
@@ -13,25 +11,12 @@ pub(super) fn all_tried(tried: &[(String, String)]) -> String {
 }
 
 /// The optional part of a location: step and peer.
-pub(super) struct Where(pub(super) Option<u32>, pub(super) Option<Rank>);
-
-impl fmt::Display for Where {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(step) = self.0 {
-            write!(f, ", step {step}")?;
-        }
-        if let Some(peer) = self.1 {
-            write!(f, ", peer {peer}")?;
-        }
-        Ok(())
-    }
+pub(super) fn place(step: Option<u32>, peer: Option<Rank>) -> String {
+    let step = step.map(|step| format!(", step {step}"));
+    step.into_iter().chain(peer.map(|peer| format!(", peer {peer}"))).collect()
 }
 
 /// The cause of a wait, if it is known.
-pub(super) struct Because(pub(super) Option<Blame>);
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |blame| write!(f, "; {blame}"))
-    }
+pub(super) fn because(cause: Option<Blame>) -> String {
+    cause.map_or_else(String::new, |blame| format!("; {blame}"))
 }
