@@ -61,9 +61,8 @@ impl<'a> ContextReservation<'a> {
     fn commit(&mut self, encoded: u64, is_first: bool) -> Result<AgreedContext, Error> {
         let (number, slot) =
             ((encoded as u32).checked_sub(1), ((encoded >> 32) as u32).checked_sub(1));
-        let number = number.ok_or_else(|| Error::Group {
-            reason: "there are too many communicators; drop some that are not used any more"
-                .to_owned(),
+        let number = number.ok_or_else(|| {
+            refused("there are too many communicators; drop some that are not used any more")
         })?;
         if is_first {
             (self.number, self.slot) = (None, None);
@@ -173,9 +172,7 @@ impl Communicator {
         let ranks: Vec<Rank> = ranks.into_iter().map(|(_, rank)| rank).collect();
         // An error from here on occurs on all ranks of the colour.
         if ranks.iter().any(|&rank| all[rank as usize][3] != stamp) {
-            return Err(Error::Group {
-                reason: "its ranks gave different lists of ranks".to_owned(),
-            });
+            return Err(refused("its ranks gave different lists of ranks"));
         }
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
@@ -193,33 +190,40 @@ impl Communicator {
     /// [`Error::Group`] if a rank of the list does not exist, or appears twice, or gives
     /// another list; else as [`split`](Communicator::split).
     pub fn group(&self, ranks: &[Rank]) -> Result<Option<Communicator>, Error> {
-        let mut sorted = ranks.to_vec();
-        sorted.sort_unstable();
-        let place = ranks.iter().position(|&rank| rank == self.rank());
-        let refused = |reason: String| Err(Error::Group { reason });
-        let wrong = match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Some(format!("rank {} appears twice", pair[0])),
-            None => sorted
-                .last()
-                .filter(|&&last| last >= self.size())
-                .map(|last| format!("there is no rank {last}, ranks are 0 to {}", self.size() - 1)),
-        };
+        let listed = self.listed(ranks);
         // A rank with an invalid list also takes part, so that no other rank waits for it.
-        let place = place.filter(|_| wrong.is_none());
+        let place = listed.as_ref().ok().copied().flatten();
         let colour = place.map(|_| ranks[0]);
         let mut hasher = DefaultHasher::new();
         ranks.hash(&mut hasher);
         let key = place.map_or(0, |place| place as i64);
         let made = self.split_checked(colour, key, hasher.finish(), |_| false)?;
-        if let Some(reason) = wrong {
-            return refused(reason);
-        }
+        listed?;
         match made {
             // A rank of the list has given no valid list.
             Some(made) if made.size() as usize != ranks.len() => {
-                refused("its ranks gave different lists of ranks".to_owned())
+                Err(refused("its ranks gave different lists of ranks"))
             }
             made => Ok(made),
+        }
+    }
+
+    /// The place of this rank in a list of ranks, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::Group`], if a rank of the list does not exist or appears twice.
+    fn listed(&self, ranks: &[Rank]) -> Result<Option<usize>, Error> {
+        let mut sorted = ranks.to_vec();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(refused(format!("rank {} appears twice", pair[0])));
+        }
+        match sorted.last() {
+            Some(last) if *last >= self.size() => {
+                let last_valid = self.size() - 1;
+                Err(refused(format!("there is no rank {last}, ranks are 0 to {last_valid}")))
+            }
+            _ => Ok(ranks.iter().position(|&rank| rank == self.rank())),
         }
     }
 
@@ -236,12 +240,10 @@ impl Communicator {
         let n_dims = shape.n_dims();
         let is_wrong = |(at, dim): (usize, &usize)| *dim >= n_dims || dims[..at].contains(dim);
         if let Some((_, dim)) = dims.iter().enumerate().find(|&(at, dim)| is_wrong((at, dim))) {
-            return Err(Error::Group {
-                reason: format!(
-                    "dimension {dim} of {shape}: give each of 0 to {} once at most",
-                    n_dims - 1
-                ),
-            });
+            let last = n_dims - 1;
+            return Err(refused(format!(
+                "dimension {dim} of {shape}: give each of 0 to {last} once at most"
+            )));
         }
         let at = self.coordinates();
         let number = |dims: &mut dyn Iterator<Item = usize>| {
@@ -267,17 +269,8 @@ impl Communicator {
         ranks: &[Rank],
         agree: impl FnOnce(u64) -> u64,
     ) -> Result<Communicator, Error> {
-        let refused = |reason: &str| Error::Group { reason: reason.to_owned() };
-        let own = ranks.iter().position(|&rank| rank == self.rank());
-        let own = own.ok_or_else(|| refused("this rank is not in the list"))? as Rank;
-        let mut sorted = ranks.to_vec();
-        sorted.sort_unstable();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(refused("a rank appears twice"));
-        }
-        if sorted.last().is_some_and(|&last| last >= self.size()) {
-            return Err(refused("there is no such rank"));
-        }
+        let own = self.listed(ranks)?.ok_or_else(|| refused("this rank is not in the list"))?;
+        let own = own as Rank;
         let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world);
         let agreed = reservation.commit(agree(reservation.encoded()), own == 0)?;
         let Inner { world, members, .. } = &*self.inner;
@@ -320,4 +313,9 @@ impl Communicator {
         debug_assert!(is_first, "nobody else has the communicator yet");
         Ok(made)
     }
+}
+
+/// The error for a communicator that cannot be made.
+fn refused(reason: impl Into<String>) -> Error {
+    Error::Group { reason: reason.into() }
 }
