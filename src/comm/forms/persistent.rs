@@ -9,9 +9,9 @@ use bytemuck::allocation::try_zeroed_vec;
 
 use hopbine_torus::collectives::Collective;
 
-use super::raw::Repeated;
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
+use crate::comm::operations::started::Repeated;
 use crate::error::Error;
 use crate::reduce::Datatype;
 
@@ -147,8 +147,7 @@ impl<T: Datatype> Persistent<T> {
 
 impl<T: Datatype> Drop for Persistent<T> {
     fn drop(&mut self) {
-        self.repeated.end();
-        if self.repeated.has_failed() {
+        if self.repeated.end() {
             // A late message may still be written to the addresses that peers have.
             self.send.take().into_iter().for_each(std::mem::forget);
             std::mem::forget(std::mem::replace(&mut self.recv, Owned::new(Vec::new())));

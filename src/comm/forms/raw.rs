@@ -2,18 +2,15 @@
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
-use crate::comm::operations::started::Running;
+use crate::comm::operations::started::Repeated;
 use crate::error::Error;
 
 /// A non-blocking collective under way. Dropping it waits for it.
 pub struct Started {
-    running: Running,
+    running: Repeated,
     /// An error that a test has found and `wait` has not returned yet.
     failure: Option<Box<Error>>,
 }
-
-/// A persistent collective on buffers of its caller. Dropping it waits for it.
-pub struct Repeated(Running);
 
 impl Call<'_> {
     /// Sets the addresses of the buffers, with the lengths that `comm` needs.
@@ -51,12 +48,12 @@ impl Communicator {
     /// As for the method of [`Persistent`](crate::Persistent) named after the collective.
     pub unsafe fn repeated(&self, call: &Call) -> Result<Repeated, Error> {
         // SAFETY: the caller's promise.
-        unsafe { self.repeat(call) }.map(Repeated)
+        unsafe { self.repeat(call) }
     }
 }
 
 impl Started {
-    pub(crate) fn new(running: Running) -> Self {
+    pub(crate) fn new(running: Repeated) -> Self {
         Started { running, failure: None }
     }
 
@@ -97,55 +94,5 @@ impl Started {
     /// What went wrong with it.
     pub fn wait(mut self) -> Result<(), Error> {
         self.failure.take().map_or_else(|| self.running.wait(), |error| Err(*error))
-    }
-}
-
-impl Repeated {
-    /// Starts the collective with the current contents of the input. If ranks have to exchange block sizes, they do
-    /// so at the first start.
-    ///
-    /// # Errors
-    /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
-    pub fn start(&mut self) -> Result<(), Error> {
-        self.0.start()
-    }
-
-    /// Whether the collective was started and no call has reported its end yet.
-    pub fn is_active(&self) -> bool {
-        self.0.is_active()
-    }
-
-    /// Whether the collective is done or was never started. Without workers, this call advances it.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub fn test(&mut self) -> Result<bool, Error> {
-        self.0.test()
-    }
-
-    /// As [`test`](Repeated::test), without progress on other operations: for callers that test many of them.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub fn look(&mut self) -> Result<bool, Error> {
-        self.0.look()
-    }
-
-    /// Waits until the collective is done; returns at once if it was not started.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub fn wait(&mut self) -> Result<(), Error> {
-        self.0.wait()
-    }
-
-    /// Waits for the end and releases the buffers; the collective cannot be started afterwards.
-    pub(crate) fn end(&mut self) {
-        self.0.end();
-    }
-
-    /// Whether something has failed: a late message may then still be written to the buffers.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.0.has_failed()
     }
 }

@@ -29,9 +29,7 @@ pub(crate) trait Run {
     /// The failure of the call.
     fn wait(&mut self) -> Result<(), Error>;
 
-    /// Waits for the end and releases the buffers; the call cannot be started afterwards.
-    fn end(&mut self);
-
-    /// Whether something has failed: a late message may then still be written to the buffers.
-    fn has_failed(&self) -> bool;
+    /// Waits for the end and releases the buffers; the call cannot be started afterwards. Returns whether something
+    /// has failed: a late message may then still be written to the buffers.
+    fn end(&mut self) -> bool;
 }

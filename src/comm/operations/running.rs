@@ -261,11 +261,6 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         let size_exchange = self.ready.as_ref().and_then(|ready| ready.size_exchange.as_deref());
         size_exchange.map_or(1, SizeExchange::n_stages)
     }
-
-    /// Whether something has failed.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.inner.world.engine.has_failed()
-    }
 }
 
 impl<H: Deref<Target = Inner>> Drop for Prepared<H> {

@@ -258,12 +258,9 @@ impl Run for ShortRun {
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self) -> bool {
         // A caller that ends the call without waiting does not need the outcome.
         let _ = self.wait();
-    }
-
-    fn has_failed(&self) -> bool {
         self.inner.world.engine.has_failed()
     }
 }

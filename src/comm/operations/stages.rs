@@ -195,10 +195,6 @@ impl Run for Stages {
         ready.is_some_and(|ready| ready.size_exchange.is_none() && ready.operation.is_done())
     }
 
-    fn has_failed(&self) -> bool {
-        self.prepared.has_failed()
-    }
-
     fn test(&mut self, advances_others: bool) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
@@ -225,9 +221,10 @@ impl Run for Stages {
         Ok(())
     }
 
-    fn end(&mut self) {
+    fn end(&mut self) -> bool {
         // A caller that ends the call without waiting does not need the outcome.
         let _ = self.wait();
         self.release();
+        self.inner().world.engine.has_failed()
     }
 }

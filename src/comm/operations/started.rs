@@ -19,7 +19,7 @@ impl Communicator {
     /// # Safety
     /// Until the operation is done: the send buffer is valid for reads of its elements and
     /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
-    pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
+    pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Repeated, Error> {
         let call = &call.normalized(self.caller());
         if self.requests_for(call)?.is_some() {
             call.check(self.caller())?;
@@ -37,10 +37,10 @@ impl Communicator {
     /// # Safety
     /// As [`launch`](Communicator::launch).
     #[inline]
-    pub(crate) unsafe fn launch_short(&self, call: &Call) -> Result<Running, Error> {
+    pub(crate) unsafe fn launch_short(&self, call: &Call) -> Result<Repeated, Error> {
         // SAFETY: the caller's promise.
         let run = unsafe { ShortRun::start_once(&self.inner, call, &self.options) }?;
-        Ok(run.map_or(Running::Ended, Running::Short))
+        Ok(Repeated(run.map_or(By::Ended, By::Short)))
     }
 
     /// Starts a call by plan that has been checked.
@@ -52,13 +52,13 @@ impl Communicator {
         &self,
         prepared: Prepared,
         memory: [UserMemory; 2],
-    ) -> Result<Running, Error> {
+    ) -> Result<Repeated, Error> {
         let registration = match self.options.register_anew {
             false => RegistrationLifetime::Cached,
             true => RegistrationLifetime::Once,
         };
         // SAFETY: the caller's promise.
-        let mut running = Running::by_plan(unsafe { Stages::new(prepared, memory, registration) });
+        let mut running = Repeated::by_plan(unsafe { Stages::new(prepared, memory, registration) });
         running.start()?;
         Ok(running)
     }
@@ -68,26 +68,29 @@ impl Communicator {
     /// # Safety
     /// As [`launch`](Communicator::launch), whenever it is under way; the memory must stay valid until the value has
     /// been dropped.
-    pub(crate) unsafe fn repeat(&self, call: &Call) -> Result<Running, Error> {
+    pub(crate) unsafe fn repeat(&self, call: &Call) -> Result<Repeated, Error> {
         let call = &call.normalized(self.caller());
         if self.requests_for(call)?.is_some() {
             call.check(self.caller())?;
             self.inner.world.engine.check()?;
             // SAFETY: the caller's promise, and `check` as in `launch`.
             let run = unsafe { ShortRun::repeated(&self.inner, call, &self.options) };
-            return Ok(Running::Short(run));
+            return Ok(Repeated(By::Short(run)));
         }
         let options = CallOptions { held: true, ..(*self.options).clone() };
         let (prepared, memory) = self.prepare(call, &Arc::new(options))?;
         // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
         let mut stages = unsafe { Stages::new(prepared, memory, RegistrationLifetime::Held) };
         stages.register()?;
-        Ok(Running::by_plan(stages))
+        Ok(Repeated::by_plan(stages))
     }
 }
 
-/// A call that is started, once or repeatedly. Dropping it waits for it.
-pub(crate) enum Running {
+/// A persistent collective on buffers of its caller. Dropping it waits for it.
+pub struct Repeated(By);
+
+/// How a call is performed that is started, once or repeatedly.
+enum By {
     /// Ended at its start; it cannot be started again.
     Ended,
     /// Without a plan.
@@ -99,46 +102,50 @@ pub(crate) enum Running {
     Several(Arc<Mutex<Stages>>),
 }
 
-impl Running {
+impl Repeated {
     fn by_plan(stages: Stages) -> Self {
         if !stages.has_several_stages() {
-            return Running::One(stages);
+            return Repeated(By::One(stages));
         }
         let inner = stages.inner().clone();
         let stages = Arc::new(Mutex::new(stages));
         let advance: Arc<dyn ProgressHook> = stages.clone();
         inner.world.engine.add_hook(Arc::downgrade(&advance));
-        Running::Several(stages)
+        Repeated(By::Several(stages))
     }
 
     /// Calls `f` on it; returns `ended` if it ended at its start.
     #[inline]
     fn with<R>(&mut self, ended: R, f: impl FnOnce(&mut dyn Run) -> R) -> R {
-        match self {
-            Running::Ended => ended,
-            Running::Short(run) => f(run),
-            Running::One(stages) => f(stages),
-            Running::Several(stages) => f(&mut *lock(stages)),
+        match &mut self.0 {
+            By::Ended => ended,
+            By::Short(run) => f(run),
+            By::One(stages) => f(stages),
+            By::Several(stages) => f(&mut *lock(stages)),
         }
     }
 
     #[inline]
     fn with_ref<R>(&self, ended: R, f: impl FnOnce(&dyn Run) -> R) -> R {
-        match self {
-            Running::Ended => ended,
-            Running::Short(run) => f(run),
-            Running::One(stages) => f(stages),
-            Running::Several(stages) => f(&*lock(stages)),
+        match &self.0 {
+            By::Ended => ended,
+            By::Short(run) => f(run),
+            By::One(stages) => f(stages),
+            By::Several(stages) => f(&*lock(stages)),
         }
     }
 
-    /// As [`Run::start`].
-    pub(crate) fn start(&mut self) -> Result<(), Error> {
+    /// Starts the collective with the current contents of the input. If ranks have to exchange block sizes, they do
+    /// so at the first start.
+    ///
+    /// # Errors
+    /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
+    pub fn start(&mut self) -> Result<(), Error> {
         self.with(Ok(()), |run| run.start())
     }
 
-    /// As [`Run::is_active`].
-    pub(crate) fn is_active(&self) -> bool {
+    /// Whether the collective was started and no call has reported its end yet.
+    pub fn is_active(&self) -> bool {
         self.with_ref(false, |run| run.is_active())
     }
 
@@ -148,36 +155,40 @@ impl Running {
         self.with_ref(true, |run| run.has_ended())
     }
 
-    /// As [`Run::test`], with progress on other operations.
-    pub(crate) fn test(&mut self) -> Result<bool, Error> {
+    /// Whether the collective is done or was never started. Without workers, this call advances it.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn test(&mut self) -> Result<bool, Error> {
         self.with(Ok(true), |run| run.test(true))
     }
 
-    /// As [`test`](Running::test), without progress on other operations.
+    /// As [`test`](Repeated::test), without progress on other operations: for callers that test many of them.
+    ///
+    /// # Errors
+    /// What went wrong with it.
     #[inline]
-    pub(crate) fn look(&mut self) -> Result<bool, Error> {
+    pub fn look(&mut self) -> Result<bool, Error> {
         self.with(Ok(true), |run| run.test(false))
     }
 
-    /// As [`Run::wait`].
+    /// Waits until the collective is done; returns at once if it was not started.
+    ///
+    /// # Errors
+    /// What went wrong with it.
     #[inline]
-    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+    pub fn wait(&mut self) -> Result<(), Error> {
         self.with(Ok(()), |run| run.wait())
     }
 
     /// As [`Run::end`].
     #[inline]
-    pub(crate) fn end(&mut self) {
-        self.with((), |run| run.end());
-    }
-
-    /// As [`Run::has_failed`].
-    pub(crate) fn has_failed(&self) -> bool {
-        self.with_ref(false, |run| run.has_failed())
+    pub(crate) fn end(&mut self) -> bool {
+        self.with(false, |run| run.end())
     }
 }
 
-impl Drop for Running {
+impl Drop for Repeated {
     fn drop(&mut self) {
         self.end();
     }
