@@ -130,12 +130,12 @@ impl Communicator {
 
     /// The decision table for calls that name no algorithm: that of `HOPBINE_TUNING`, or the built-in one.
     pub fn tuning(&self) -> &Tuning {
-        &self.inner.world.tuning
+        &self.inner.world.settings.tuning
     }
 
     /// The algorithms of `HOPBINE_ALGORITHM`, which replace the library's choice.
     pub fn preferred(&self) -> &Preferred {
-        &self.inner.world.preferred
+        &self.inner.world.settings.preferred
     }
 
     /// Time without progress after which a wait is too long ([`OnTimeout`](crate::engine::OnTimeout)).

@@ -178,7 +178,7 @@ impl Communicator {
         let own = own.expect("a rank gives its own colour") as Rank;
         let agreed = reservation.commit(all[ranks[0] as usize][2], own == 0)?;
         let Inner { world, members, .. } = &*self.inner;
-        let members = members.subset((&ranks, own), &world.preferred, keeps);
+        let members = members.subset((&ranks, own), &world.settings.preferred, keeps);
         self.new_communicator(agreed, Arc::new(members)).map(Some)
     }
 
@@ -277,7 +277,7 @@ impl Communicator {
         // A communicator of the same ranks shares the programs.
         let members = match ranks.iter().copied().eq(0..self.size()) {
             true => members.clone(),
-            false => Arc::new(members.subset((ranks, own), &world.preferred, |_| false)),
+            false => Arc::new(members.subset((ranks, own), &world.settings.preferred, |_| false)),
         };
         self.new_communicator(agreed, members)
     }

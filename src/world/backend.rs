@@ -1,5 +1,7 @@
 //! The interface of a device to its world.
 
+use std::sync::Arc;
+
 use hopbine_meet::Exchange;
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -7,11 +9,16 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use super::config::Drive;
 use super::info::{DeviceInfo, FreeQueues};
 
+use crate::Rank;
 use crate::comm::choice::tuning::Tuning;
+use crate::comm::communicator::Communicator;
+use crate::comm::state::members::Members;
 use crate::comm::state::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
+use crate::comm::state::world_state::{Settings, WorldState};
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::Reading;
-use crate::error::WireError;
+use crate::engine::{Engine, EngineConfig, Failure};
+use crate::error::{Error, WireError};
 
 /// A device, as one rank sees it.
 pub(super) trait Backend: Send + Sync {
@@ -106,4 +113,23 @@ pub(super) struct Opened {
     pub(super) cache: Option<CacheStatsFn>,
     /// Whether ranks of this host read each other's memory.
     pub(super) reading: Reading,
+}
+
+impl Opened {
+    /// The world's communicator of a rank; `segment_bytes` applies to all its calls.
+    pub(super) fn communicator(
+        self,
+        rank: Rank,
+        (shape, map, segment_bytes): (Shape, RankMap, Option<u64>),
+        (config, failure): (EngineConfig, Arc<Failure>),
+        unexpected_bytes: usize,
+        settings: Settings,
+    ) -> Result<Communicator, Error> {
+        let Opened { mut endpoints, small, small_pool, cache, .. } = self;
+        endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
+        let engine = Engine::new(rank, shape.n_ranks(), endpoints, config, failure)?;
+        let members = Members::world(rank, shape, map, segment_bytes, &settings.preferred);
+        let world = WorldState::new(engine, small, small_pool, cache, settings);
+        Ok(Communicator::world(world, members))
+    }
 }

@@ -19,9 +19,8 @@ use super::tofu::Emulation;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
-use crate::comm::state::members::Members;
-use crate::comm::state::world_state::WorldState;
-use crate::engine::{Engine, EngineConfig, Failure};
+use crate::comm::state::world_state::Settings;
+use crate::engine::{EngineConfig, Failure};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 use crate::sync::lock;
@@ -98,34 +97,25 @@ fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Err
         Wire::Network => Some(Emulation::new(config)?),
         Wire::Memory => None,
     };
-    let failure = Arc::new(Failure::default());
-    let expansions = Arc::new(Expansions::default());
     let exchanges = LocalExchange::group(n_ranks as usize, NO_TIMEOUT);
-    let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
-    let run = |rank: u32, exchange| {
-        let _entered = emulation.as_ref().map(|emulation| emulation.enter(rank));
-        let (tuning, cores, failure) = (&tuning, &cores, &failure);
-        let emulation = emulation.as_ref();
-        let world = EmulatedWorld {
-            config,
-            n_ports,
-            tuning,
-            cores,
-            emulation,
-            failure,
-            expansions: &expansions,
-        };
-        world.run(rank, exchange, f)
+    let world = EmulatedWorld {
+        config,
+        n_ports,
+        tuning,
+        cores: Cores::of(config, n_ranks as usize, n_ports as usize),
+        emulation,
+        failure: Arc::default(),
+        expansions: Arc::default(),
     };
     let outcomes: Vec<Result<(), Error>> = std::thread::scope(|threads| {
         let spawned: Vec<_> = exchanges
             .into_iter()
             .zip(0..n_ranks)
             .map(|(exchange, rank)| {
-                let run = &run;
+                let world = &world;
                 std::thread::Builder::new()
                     .name(format!("rank {rank}"))
-                    .spawn_scoped(threads, move || run(rank, exchange))
+                    .spawn_scoped(threads, move || world.run(rank, exchange, f))
                     .map_err(|error| (rank, error))
             })
             .collect();
@@ -140,7 +130,7 @@ fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Err
         spawned.into_iter().map(join).collect()
     });
     // The first panic is the cause of all other failures, also of other panics.
-    match failure.reason() {
+    match world.failure.reason() {
         Some(error @ Error::RankPanicked { .. }) => Err(error),
         _ => outcomes.into_iter().collect(),
     }
@@ -150,16 +140,17 @@ fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Err
 struct EmulatedWorld<'a> {
     config: &'a EmulationConfig,
     n_ports: u32,
-    tuning: &'a Tuning,
-    cores: &'a Cores,
+    tuning: Tuning,
+    cores: Cores,
     /// The emulated device; `None` if the ranks use shared memory.
-    emulation: Option<&'a Emulation>,
-    failure: &'a Arc<Failure>,
-    expansions: &'a Arc<Expansions>,
+    emulation: Option<Emulation>,
+    failure: Arc<Failure>,
+    expansions: Arc<Expansions>,
 }
 
 impl EmulatedWorld<'_> {
     fn run(&self, rank: u32, mut exchange: LocalExchange, f: RankProgram<'_>) -> Result<(), Error> {
+        let _entered = self.emulation.as_ref().map(|emulation| emulation.enter(rank));
         let comm = self.open(rank, &mut exchange)?;
         // Only values that `f` owned can be inconsistent after the panic.
         let result = catch_unwind(AssertUnwindSafe(|| f(rank, &comm))).map_err(|panic| {
@@ -185,7 +176,7 @@ impl EmulatedWorld<'_> {
     fn open(&self, rank: u32, exchange: &mut LocalExchange) -> Result<Communicator, Error> {
         let startup = |source| Error::Startup { rank, source };
         let EmulationConfig { shape, map, segment_bytes, reg_cache, .. } = self.config;
-        let stage_bytes = stage_bytes(self.tuning);
+        let stage_bytes = stage_bytes(&self.tuning);
         let cache = reg_cache.then(|| CacheConfig {
             max_regions: KEPT_REGIONS,
             stage_bytes,
@@ -194,13 +185,11 @@ impl EmulatedWorld<'_> {
         let n_ports = self.n_ports as usize;
         let own_cores = self.cores.own_cores;
         let layout = Layout { n_ports, shape, map, place: 0, own_cores, node_memory: None };
-        let opened = match self.emulation {
+        let opened = match &self.emulation {
             Some(emulation) => emulation.device(cache).open(exchange, &layout),
             None => Shm::from_env()?.open(exchange, &layout),
         };
-        let mut opened = opened.map_err(startup)?;
-        let limit = self.config.unexpected_bytes;
-        opened.endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
+        let opened = opened.map_err(startup)?;
         let config = EngineConfig {
             workers: self.cores.n_workers,
             cores: self.cores.of_rank(rank as usize),
@@ -209,21 +198,16 @@ impl EmulatedWorld<'_> {
             on_timeout: self.config.on_timeout,
             trace: self.config.trace.clone(),
         };
-        let engine =
-            Engine::new(rank, shape.n_ranks(), opened.endpoints, config, self.failure.clone())?;
-        let world = WorldState::new(
-            engine,
-            self.tuning.clone(),
-            opened.small,
-            opened.small_pool,
-            opened.cache,
-            self.config.preferred.clone(),
-        )
-        .gate_sum(self.config.gate_sum)
-        .sharing(self.expansions.clone());
-        let (shape, map) = (shape.clone(), map.clone());
-        let members = Members::world(rank, shape, map, *segment_bytes, &world.preferred);
-        Ok(Communicator::world(world, members))
+        let settings = Settings {
+            tuning: self.tuning.clone(),
+            gate_sum: self.config.gate_sum,
+            llc_bytes: None,
+            preferred: self.config.preferred.clone(),
+            expansions: Some(self.expansions.clone()),
+        };
+        let (place, limit) =
+            ((shape.clone(), map.clone(), *segment_bytes), self.config.unexpected_bytes);
+        opened.communicator(rank, place, (config, self.failure.clone()), limit, settings)
     }
 }
 

@@ -11,7 +11,7 @@ use hopbine_meet::variables::{
 
 use hopbine_torus::choose::Wire;
 
-use super::backend::{Backend, Layout, NodeMemory, Opened};
+use super::backend::{Backend, Layout, NodeMemory};
 use super::backend_choice;
 use super::caches::llc_bytes;
 use super::config::{self, DEFAULT_TIMEOUT};
@@ -33,11 +33,10 @@ use super::shm::Shm;
 use super::threads;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
-use crate::comm::state::members::Members;
 use crate::comm::state::small::GatesInfo;
-use crate::comm::state::world_state::{MOST_RANKS, WorldState};
+use crate::comm::state::world_state::{MOST_RANKS, Settings};
 use crate::endpoint::shm::Reading;
-use crate::engine::{Engine, EngineConfig, Failure};
+use crate::engine::EngineConfig;
 use crate::error::{Error, WireError};
 use crate::memory::stores::CAN_STREAM;
 
@@ -256,8 +255,7 @@ impl World {
         let place = neighbourhood.node.place;
         let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, node_memory };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
-        let Opened { mut endpoints, small, small_pool, cache, reading } = opened;
-        endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
+        let reading = opened.reading.clone();
         let config = EngineConfig {
             workers: pinning.n_workers,
             cores: pinning.cores.clone(),
@@ -266,15 +264,14 @@ impl World {
             on_timeout,
             trace,
         };
-        let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
-        let members = Members::world(rank, shape, map, None, &preferred);
-        let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred);
         let ranks_here = n_ranks.div_ceil(neighbourhood.n_hosts) as usize;
         // Only non-temporal stores depend on it.
         let llc_bytes = CAN_STREAM.then(|| llc_bytes(&available, ranks_here)).flatten();
-        let world = world.gate_sum(gate_sum).llc_bytes(llc_bytes);
-        let comm = Communicator::world(world, members);
+        let settings = Settings { tuning, gate_sum, llc_bytes, preferred, expansions: None };
+        let place = (shape, map, None);
+        let engine = (config, Arc::default());
+        let comm = opened.communicator(rank, place, engine, unexpected_bytes, settings)?;
         let in_memory = match node_memory {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,

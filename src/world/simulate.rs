@@ -11,7 +11,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 
 use hopbine_meet::variables::{from_environment, timeout};
 
-use super::backend::Layout;
+use super::backend::{Layout, Opened};
 use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred, trace, tuning, tuning_for};
 use super::emulate::{n_ports, panic_text};
 use super::tofu::{Emulation, gates_under};
@@ -20,13 +20,12 @@ use crate::comm::choice::preferred::Preferred;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
-use crate::comm::state::members::Members;
-use crate::comm::state::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
-use crate::comm::state::world_state::WorldState;
-use crate::endpoint::Endpoint;
+use crate::comm::state::small::CacheStatsFn;
+use crate::comm::state::world_state::Settings;
+use crate::endpoint::shm::Reading;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
-use crate::engine::{Engine, EngineConfig, OnTimeout};
+use crate::engine::{EngineConfig, OnTimeout};
 use crate::error::Error;
 use crate::timeline::TraceConfig;
 
@@ -280,14 +279,6 @@ fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
     })
 }
 
-/// The result of [`Opening::device`].
-type OnDevice = (
-    Vec<Box<dyn Endpoint>>,
-    Option<CacheStatsFn>,
-    Result<Box<dyn SmallCollectives>, String>,
-    Option<Box<dyn SmallCollectivesPool>>,
-);
-
 /// What ranks need to start.
 struct Opening<'a> {
     config: &'a SimulationConfig,
@@ -309,31 +300,33 @@ impl Opening<'_> {
             on_timeout: self.config.on_timeout,
             trace: self.config.trace.clone(),
         };
-        let (mut endpoints, cache, small, small_pool) = self.device(rank)?;
-        let limit = self.config.unexpected_bytes;
-        endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
-        let engine =
-            Engine::new(rank.number(), shape.n_ranks(), endpoints, config, Arc::default())?;
-        let tuning = self.tuning.clone();
-        let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred.clone())
-            .sharing(self.expansions.clone());
-        let (shape, map) = (shape.clone(), map.clone());
-        let members = Members::world(rank.number(), shape, map, *segment_bytes, preferred);
-        Ok(Communicator::world(world, members))
+        let settings = Settings {
+            tuning: self.tuning.clone(),
+            gate_sum: false,
+            llc_bytes: None,
+            preferred: preferred.clone(),
+            expansions: Some(self.expansions.clone()),
+        };
+        let (place, limit) =
+            ((shape.clone(), map.clone(), *segment_bytes), self.config.unexpected_bytes);
+        let opened = self.device(rank)?;
+        opened.communicator(rank.number(), place, (config, Arc::default()), limit, settings)
     }
 
     /// The ports of a rank, the figures of its registration cache, and the collectives that its hardware performs.
-    fn device(&self, rank: &Simulated) -> Result<OnDevice, Error> {
+    fn device(&self, rank: &Simulated) -> Result<Opened, Error> {
+        let reading = Reading::Unused;
         if self.config.wire == SimulatedWire::Messages {
-            let ports = PortId::first(self.n_ports as u16)
+            let endpoints = PortId::first(self.n_ports as u16)
                 .map(|port| Box::new(rank.endpoint(port)) as _)
                 .collect();
-            return Ok((ports, None, Err("the simulated wire has none".to_owned()), None));
+            let small = Err("the simulated wire has none".to_owned());
+            return Ok(Opened { endpoints, small, small_pool: None, cache: None, reading });
         }
         let failed = |source| Error::Startup { rank: rank.number(), source };
         let SimulationConfig { shape, map, .. } = self.config;
         let (exchange, n_ports) = (&mut self.meeting.of(rank), self.n_ports);
-        let (ports, view) = rank.utofu_ports(exchange, n_ports).map_err(failed)?;
+        let (endpoints, view) = rank.utofu_ports(exchange, n_ports).map_err(failed)?;
         let cache = view.map(|view| Box::new(move || view.stats()) as CacheStatsFn);
         let (small, small_pool) = match rank.has_gates() {
             true => {
@@ -343,6 +336,6 @@ impl Opening<'_> {
             }
             false => (Err("this seed has none".to_owned()), None),
         };
-        Ok((ports, cache, small, small_pool))
+        Ok(Opened { endpoints, small, small_pool, cache, reading })
     }
 }

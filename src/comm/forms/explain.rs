@@ -102,7 +102,7 @@ impl Communicator {
 impl Inner {
     /// What performs a call without a plan, and why.
     pub(crate) fn explained_small(&self) -> Explanation {
-        let (by, why) = match self.world.tuning.table().wire() {
+        let (by, why) = match self.world.settings.tuning.table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
             Wire::Network => ("gates", "the network's barrier gates perform it"),
         };

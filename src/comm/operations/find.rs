@@ -98,7 +98,7 @@ impl Inner {
         let Inner { world, members, .. } = self;
         let shape = (&members.shape, &members.features);
         let n_ports = world.engine.n_ports() as u32;
-        world.tuning.find((collective, knowledge), shape, bytes, n_ports)
+        world.settings.tuning.find((collective, knowledge), shape, bytes, n_ports)
     }
 
     fn library_choice(&self, key: &Key) -> Choice {
@@ -183,8 +183,11 @@ impl Inner {
         let program = compile(plan, &geometry);
         let mut program = program.map_err(|failure| self.failure(failure))?;
         // As much as half of the caches is for the library's own slots, and for the user.
-        program.past_caches =
-            self.world.llc_bytes.is_some_and(|llc_bytes| program.user_bytes() > llc_bytes / 2);
+        program.past_caches = self
+            .world
+            .settings
+            .llc_bytes
+            .is_some_and(|llc_bytes| program.user_bytes() > llc_bytes / 2);
         let whole_messages = has_whole_messages(key, plan, data.segment_bytes, elem_bytes);
         // If no transfer is cut, the length of segments does not matter.
         let segment_bytes = segment_bytes.filter(|_| !whole_messages);
@@ -241,7 +244,7 @@ impl Inner {
             }
             Ok::<_, Error>(expansion)
         };
-        let expansion = match &self.world.expansions {
+        let expansion = match &self.world.settings.expansions {
             None => Arc::new(expand()?),
             Some(shared) => shared.get(self.members.fingerprint, &key, expand)?,
         };

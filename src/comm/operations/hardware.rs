@@ -68,7 +68,7 @@ impl Communicator {
             Hardware::Auto => false,
             Hardware::Always => true,
         };
-        let any_rounding = always || self.options.gate_sum || self.inner.world.gate_sum;
+        let any_rounding = always || self.options.gate_sum || self.inner.world.settings.gate_sum;
         let small = self.small_collectives().map_err(NotByHardware::Absent)?;
         small.serves(call, Terms { always, any_rounding }).map_err(NotByHardware::Refused)?;
         Ok(small)

@@ -30,6 +30,12 @@ pub(crate) struct WorldState {
     pub(crate) close_lock: RwLock<()>,
     /// The statistics of the registration cache, if there is one.
     pub(crate) cache: Option<CacheStatsFn>,
+    pub(crate) settings: Settings,
+    serials: Mutex<Serials>,
+}
+
+/// What the calls of all communicators follow.
+pub(crate) struct Settings {
     /// The decision table for calls that name no algorithm.
     pub(crate) tuning: Tuning,
     /// Whether sums of floats may be rounded as barrier gates do.
@@ -40,7 +46,6 @@ pub(crate) struct WorldState {
     pub(crate) preferred: Preferred,
     /// Expansions that ranks of this process share, if there are several.
     pub(crate) expansions: Option<Arc<Expansions>>,
-    serials: Mutex<Serials>,
 }
 
 struct Serials {
@@ -52,45 +57,15 @@ struct Serials {
 impl WorldState {
     pub(crate) fn new(
         engine: Engine,
-        tuning: Tuning,
         small: Result<Box<dyn SmallCollectives>, String>,
         small_pool: Option<Box<dyn SmallCollectivesPool>>,
         cache: Option<CacheStatsFn>,
-        preferred: Preferred,
+        settings: Settings,
     ) -> Self {
         // Rank 0's first communicator is the world's.
-        let serials = Serials { next: 1, used: HashSet::from([0]) };
-        let serials = Mutex::new(serials);
+        let serials = Mutex::new(Serials { next: 1, used: HashSet::from([0]) });
         let close_lock = RwLock::default();
-        let (expansions, gate_sum) = (None, false);
-        WorldState {
-            engine,
-            small,
-            small_pool,
-            close_lock,
-            cache,
-            tuning,
-            gate_sum,
-            llc_bytes: None,
-            preferred,
-            expansions,
-            serials,
-        }
-    }
-
-    /// Sets the bytes of the last level of caches that this rank can expect for itself.
-    pub(crate) fn llc_bytes(self, llc_bytes: Option<u64>) -> Self {
-        WorldState { llc_bytes, ..self }
-    }
-
-    /// Sets whether sums of floats may be rounded as barrier gates round them.
-    pub(crate) fn gate_sum(self, gate_sum: bool) -> Self {
-        WorldState { gate_sum, ..self }
-    }
-
-    /// Sets the expansions that this rank shares with others of its process.
-    pub(crate) fn sharing(self, expansions: Arc<Expansions>) -> Self {
-        WorldState { expansions: Some(expansions), ..self }
+        WorldState { engine, small, small_pool, close_lock, cache, settings, serials }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if 2^20 exist. The caller must give
