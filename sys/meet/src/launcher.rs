@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{BootstrapError, VariableError};
+use crate::fnv;
 use crate::host::proc_pid;
 use crate::process::Stat;
 use crate::user_files;
@@ -87,15 +88,17 @@ impl Launched {
         self.several_hosts.as_ref().map(|(name, value)| (*name, &value[..]))
     }
 
-    /// Returns a path that all ranks of this job, and no other job, compute: in a directory of this user.
+    /// Returns a path that all ranks of this job, and no other job, compute: in a directory of this user. A daemon may
+    /// start several jobs, also at a time, which then have namespaces of their own.
     ///
     /// # Errors
     /// [`BootstrapError::SeveralHosts`], or [`BootstrapError::Variable`] if no directory can hold it.
-    pub(crate) fn rendezvous_path(&self) -> Result<PathBuf, BootstrapError> {
+    pub(crate) fn rendezvous_path(&self, get: Lookup<'_>) -> Result<PathBuf, BootstrapError> {
         if let Some((variable, value)) = self.several_hosts.clone() {
             return Err(BootstrapError::SeveralHosts { variable, value, size: self.size });
         }
-        let name = name(self).ok_or("the process that started them cannot be found".to_owned());
+        let name =
+            name(self, get).ok_or("the process that started them cannot be found".to_owned());
         let path = name
             .and_then(|name| user_files::runtime_path(&name).map_err(|error| error.to_string()));
         path.map_err(|why| {
@@ -105,9 +108,12 @@ impl Launched {
     }
 }
 
-/// Returns a name for the process that has started this job's ranks: the nearest ancestor that is not a rank itself.
-/// Ranks that are wrapped in scripts also have this ancestor in common.
-fn name(launched: &Launched) -> Option<String> {
+/// The variable of PMIx that names a job among those of one launcher: `prun` and `MPI_Comm_spawn` start several.
+const NAMESPACE: &str = "PMIX_NAMESPACE";
+
+/// Returns a name for this job: of the process that has started its ranks, the nearest ancestor that is not a rank
+/// itself, and of the job's namespace. Ranks that are wrapped in scripts also have both in common.
+fn name(launched: &Launched, get: Lookup<'_>) -> Option<String> {
     let stat = |pid| Stat::of(pid).ok().flatten();
     let mut pid = proc_pid()?;
     // Chains are short; the bound prevents an endless loop on a malformed /proc.
@@ -119,7 +125,8 @@ fn name(launched: &Launched) -> Option<String> {
             name == Some(launched.variable.as_bytes())
         });
         if !is_rank || parent <= 1 {
-            return Some(format!("job-{parent}-{}", stat(parent)?.started));
+            let space = fnv::of_bytes(get(NAMESPACE).unwrap_or_default().bytes());
+            return Some(format!("job-{parent}-{}-{space:x}", stat(parent)?.started));
         }
         pid = parent;
     }
@@ -165,11 +172,13 @@ mod tests {
             assert_eq!(with(vars).unwrap_err().name, name);
         }
         let apart = [("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")];
-        let error = with(&apart).unwrap().unwrap().rendezvous_path().unwrap_err().to_string();
+        let error =
+            with(&apart).unwrap().unwrap().rendezvous_path(&|_| None).unwrap_err().to_string();
         assert!(error.contains("MPI_LOCALNRANKS=2") && error.contains("HOPBINE_RENDEZVOUS"));
         // srun --mpi=pmi2.
         let apart = [apart[0], apart[1], ("SLURM_STEP_TASKS_PER_NODE", "2(x2)")];
-        let error = with(&apart).unwrap().unwrap().rendezvous_path().unwrap_err().to_string();
+        let error =
+            with(&apart).unwrap().unwrap().rendezvous_path(&|_| None).unwrap_err().to_string();
         assert!(error.contains("SLURM_STEP_TASKS_PER_NODE=2(x2)"), "{error}");
     }
 
@@ -183,7 +192,13 @@ mod tests {
             variable: "HOPBINE_NO_SUCH_VARIABLE",
             several_hosts: None,
         };
+        let in_space = |space: Option<&str>| {
+            name(&launched, &|of| space.filter(|_| of == NAMESPACE).map(str::to_owned)).unwrap()
+        };
         let started = stat(parent).started;
-        assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{started}"));
+        assert!(in_space(None).starts_with(&format!("job-{parent}-{started}-")));
+        // Two jobs of one daemon.
+        assert_ne!(in_space(Some("prterun-1@1")), in_space(Some("prterun-1@2")));
+        assert_eq!(in_space(Some("prterun-1@1")), in_space(Some("prterun-1@1")));
     }
 }

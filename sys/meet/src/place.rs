@@ -90,7 +90,7 @@ impl Place {
             let wanted = format!("the path of a file, the same for all {size} ranks");
             return Err(RENDEZVOUS.unset(wanted).into());
         };
-        Bootstrap::join(&at(launched.rendezvous_path()?), (rank, size), timeout, true)
+        Bootstrap::join(&at(launched.rendezvous_path(get)?), (rank, size), timeout, true)
     }
 }
 
