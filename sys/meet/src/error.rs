@@ -1,5 +1,6 @@
 //! Errors of the rendezvous and of the exchange.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -102,6 +103,13 @@ pub enum BootstrapError {
         /// The rank that left.
         gone: usize,
     },
+}
+
+impl BootstrapError {
+    /// Returns whether the rendezvous file does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, BootstrapError::File { source, .. } if source.kind() == ErrorKind::NotFound)
+    }
 }
 
 /// Phases in which ranks wait for each other.

@@ -21,7 +21,7 @@ const NO_FILE: &str = "is not a regular file: name a new file";
 ///
 /// # Errors
 /// The system's error, or an error of kind [`io::ErrorKind::Other`] whose text is the end of a sentence about the
-/// file.
+/// file. A file that is removed while it is being opened is one that does not exist.
 pub(crate) fn open_user_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Without NONBLOCK, opening a pipe would wait for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -39,7 +39,9 @@ pub(crate) fn open_user_file(path: &Path, options: &mut OpenOptions) -> io::Resu
         "belongs to another user: name a file of your own"
     } else if about.mode() & 0o022 != 0 {
         "may be written by others: it needs mode 0600"
-    } else if about.nlink() != 1 {
+    } else if about.nlink() == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    } else if about.nlink() > 1 {
         "has further names (hard links): name a new file"
     } else {
         return Ok(file);
@@ -82,6 +84,7 @@ fn private_dir(place: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -96,6 +99,28 @@ mod tests {
         std::fs::remove_dir(&made).unwrap();
         symlink(dir.path(), &made).unwrap();
         assert!(private_dir(dir.path()).is_err(), "a link that somebody has prepared");
+    }
+
+    /// Rank 0 removes a file that other ranks are about to open.
+    #[test]
+    fn a_file_that_is_being_removed_does_not_exist() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                for _ in 0..20_000 {
+                    std::fs::write(&path, "").unwrap();
+                    std::fs::remove_file(&path).unwrap();
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            while !is_over.load(Ordering::Relaxed) {
+                if let Err(error) = open_user_file(&path, OpenOptions::new().read(true)) {
+                    assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
+                }
+            }
+        });
     }
 
     /// Only root can create a file of another user; if the tests run as root, this one does so.

@@ -237,6 +237,25 @@ fn files_of_one_job_go() {
         check(&mut Bootstrap::join(&path, (rank, 3), TIMEOUT, true).expect("everyone comes"));
     });
     assert_eq!(left(), 0);
+    // Some ranks meet again before rank 0 has removed the files, or while it does.
+    let join = |rank| Bootstrap::join(&path, (rank, 3), 20 * SHORT, true).expect("everyone comes");
+    ranks(3, |rank| {
+        for round in 0..300u16 {
+            let message = round.to_le_bytes();
+            let all = join(rank).allgather(&message).expect("everyone takes part");
+            assert_eq!(all, [message; 3].iter().collect());
+        }
+    });
+    assert_eq!(left(), 0);
+    // Rank 1 ends when rank 0 waits for it no longer.
+    ranks(2, |rank| {
+        let exchange = Bootstrap::join(&path, (rank, 2), TIMEOUT, true).expect("both come");
+        if rank == 1 {
+            hopbine_testing::processes::wait_until("the files are removed", || left() == 0);
+        }
+        drop(exchange);
+    });
+    assert_eq!(left(), 0);
     for absent in 0..3 {
         let errors = ranks(2, |i| {
             let rank = (absent + 1 + i) % 3;

@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use hopbine_meet::variables::{RANK, RENDEZVOUS, SIZE, from_environment};
 use hopbine_meet::{Bootstrap, BootstrapError, Exchange, Place};
-use hopbine_testing::processes::{run, wait};
+use hopbine_testing::processes::{Process, run, wait};
 use hopbine_testing::ranks;
 
+const LAUNCHED_RANK: &str = "OMPI_COMM_WORLD_RANK";
+
 fn main() -> ExitCode {
-    if std::env::var_os(RANK.name).is_some() {
+    if [RANK.name, LAUNCHED_RANK].iter().any(|name| std::env::var_os(name).is_some()) {
         return rank();
     }
     without_a_launcher_the_variable_is_named();
     a_wrong_rank_is_refused();
     processes_meet();
+    launched_processes_meet_again();
     println!("bootstrap_processes: ok");
     ExitCode::SUCCESS
 }
@@ -26,7 +29,7 @@ fn meet(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
 
 /// One rank: every rank must receive every rank's process number.
 fn rank() -> ExitCode {
-    let outcome = meet(Duration::from_secs(60)).and_then(|mut x| {
+    let outcome = meet(Duration::from_secs(20)).and_then(|mut x| {
         let mine = format!("{} is {}", x.rank(), std::process::id());
         let all = x.allgather(mine.as_bytes())?;
         x.barrier()?;
@@ -58,6 +61,30 @@ fn processes_meet() {
         ranks::assert_all_well("processes meet", &ended);
         assert!(ended.iter().all(|each| each.stdout == want), "{ended:?}");
     }
+}
+
+/// Under a launcher the files are temporary. Each rank is a script that runs several programs in sequence, and some
+/// ranks start the next program before rank 0's last program has removed the files.
+fn launched_processes_meet_again() {
+    const ROUNDS: usize = 40;
+    let dir = tempfile::tempdir().expect("a directory");
+    let me = std::env::current_exe().expect("known");
+    let children = (0..3).map(|rank: usize| {
+        let mut script = Command::new("sh");
+        script.args(["-c", &format!("for i in $(seq {ROUNDS}); do \"$0\" || exit; done")]);
+        script.arg(&me).env("XDG_RUNTIME_DIR", dir.path());
+        script.env(LAUNCHED_RANK, rank.to_string()).env("OMPI_COMM_WORLD_SIZE", "3");
+        Process::start(&mut script)
+    });
+    let ended = wait(children.collect());
+    ranks::assert_all_well("launched processes meet again", &ended);
+    for each in &ended {
+        assert_eq!(each.stdout.lines().count(), 3 * ROUNDS, "{ended:?}");
+        assert_eq!(each.stdout, ended[0].stdout);
+    }
+    let left = std::fs::read_dir(dir.path()).expect("is there").flatten();
+    let left: Vec<_> = left.flat_map(|user| std::fs::read_dir(user.path())).flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 fn without_a_launcher_the_variable_is_named() {

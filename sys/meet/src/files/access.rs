@@ -13,11 +13,16 @@ pub(super) fn file_error(path: &Path, source: io::Error) -> BootstrapError {
     BootstrapError::File { path: path.to_path_buf(), source }
 }
 
-/// Writes to a file, which is created if it does not exist. The file is not truncated, since it holds records of
-/// other ranks.
-pub(super) fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
+/// Writes to a file, which is created if it does not exist and `creates` is true. The file is not truncated, since it
+/// holds records of other ranks.
+pub(super) fn write_at(
+    path: &Path,
+    creates: bool,
+    bytes: &[u8],
+    at: u64,
+) -> Result<(), BootstrapError> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
+    options.write(true).create(creates).truncate(false).mode(0o600);
     let mut write = || {
         let file = open_user_file(path, &mut options)?;
         file.write_all_at(bytes, at)?;

@@ -21,6 +21,10 @@
 //! (close-to-open consistency, nfs(5)). They are closed after every write, and the result of the close is checked,
 //! because clients send the data at that time.
 //!
+//! Rank 0 removes temporary files when all ranks have read the last result, before it meets the ranks again. Another
+//! rank may already have written the hello of its next meeting, which then goes with the file. So a rank that waits
+//! for rank 0 at temporary files writes its hello again if it is not there.
+//!
 //! The contents of the files are not trusted: the files must belong to the user, and bytes that are not a valid
 //! record count as absent. So do records of another protocol, which an earlier run may have left; but a rank that
 //! times out while it waits for their writers reports them.
@@ -146,6 +150,9 @@ impl Bootstrap {
         let mut backoff = Backoff::new(self.timeout);
         let mut agreed = None;
         loop {
+            if self.is_temporary && !self.has_hello()? {
+                self.files.write_hello(mine)?;
+            }
             match self.files.poll_collected(|session, round| {
                 round == TABLE && agreed != Some(session)
                     || round == AGREED && agreed == Some(session)
@@ -168,6 +175,17 @@ impl Bootstrap {
         }
     }
 
+    /// Returns whether the file holds a hello of this rank.
+    fn has_hello(&self) -> Result<bool, BootstrapError> {
+        match self.files.open(&self.files.path) {
+            Ok(file) => {
+                Ok(self.files.read(&file, (Slot::Hello, self.files.rank), HEADER)?.is_some())
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the missing ranks as far as a rank other than 0 can tell: ranks without a hello, with another number
     /// of ranks, or with another agreement than this rank's. If there are none, rank 0 is missing.
     fn missing_at_start(
@@ -178,11 +196,7 @@ impl Bootstrap {
         let file = match self.files.open(&self.files.path) {
             Ok(file) => file,
             // Rank 0 has given up, or ranks that timed out waiting for rank 0 have removed the file.
-            Err(BootstrapError::File { source, .. })
-                if source.kind() == io::ErrorKind::NotFound =>
-            {
-                return Ok((vec![0], None));
-            }
+            Err(error) if error.is_not_found() => return Ok((vec![0], None)),
             Err(error) => return Err(error),
         };
         self.check_rank_unique(&file, mine)?;

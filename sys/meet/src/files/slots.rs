@@ -54,7 +54,9 @@ impl Files {
         let size = self.size as u32;
         let hello = Record { session: 0, round: number, size, total: 0, payload: Vec::new() };
         let bytes = [hello.encode(), [0; RECORD]].concat();
-        write_at(&self.path, &bytes, Slot::Hello.offset(self.rank))
+        let write = || write_at(&self.path, true, &bytes, Slot::Hello.offset(self.rank));
+        // Rank 0 may have removed the file just after it was opened.
+        write().or_else(|error| if error.is_not_found() { write() } else { Err(error) })
     }
 
     /// Returns the session that a rank has agreed to.
@@ -62,7 +64,8 @@ impl Files {
         Ok(self.read(file, (Slot::Agreement, rank), HEADER)?.map(|record| record.session))
     }
 
-    /// Writes one of this rank's records.
+    /// Writes one of this rank's records behind its hello. Does not create the file, which other ranks may have
+    /// removed.
     pub(super) fn write(
         &self,
         slot: Slot,
@@ -73,7 +76,7 @@ impl Files {
     ) -> Result<(), BootstrapError> {
         let size = self.size as u32;
         let record = Record { session, round, size, total, payload: piece.to_vec() };
-        write_at(&self.path, &record.encode(), slot.offset(self.rank))
+        write_at(&self.path, false, &record.encode(), slot.offset(self.rank))
     }
 
     /// Removes both files. Failures are ignored: remaining files do no harm.
@@ -84,7 +87,7 @@ impl Files {
 
     /// Publishes collected data to all ranks.
     pub(super) fn publish(&self, collected: &Collected) -> Result<(), BootstrapError> {
-        write_at(&self.collected, &collected.encode(), 0)
+        write_at(&self.collected, true, &collected.encode(), 0)
     }
 
     /// Returns what rank 0 has published last, if `is_wanted` returns true for its session and round.

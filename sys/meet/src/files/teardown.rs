@@ -41,7 +41,7 @@ impl Drop for Bootstrap {
             return;
         }
         if self.files.rank != 0 {
-            // A failure cannot be reported from a drop.
+            // A failure cannot be reported from a drop. If this rank is late, the file is gone.
             let _ = self.files.write(Slot::Data, self.session, FINISHED, &[], 0);
             return;
         }
