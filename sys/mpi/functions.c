@@ -160,6 +160,19 @@ static int waitall(int n, word *requests) {
 static word comm_at(const void *comm) { return (word) * (const MPI_Comm *)comm; }
 static int source_of(const struct status *status) { return ((const MPI_Status *)status)->MPI_SOURCE; }
 
+/* The functions of the table, in the order of src/endpoint/mpi/ffi.rs. */
+#define FUNCTIONS(F)                                                                               \
+    F(allreduce) F(barrier) F(cancel) F(comm_dup) F(comm_free) F(comm_get_attr) F(comm_group)      \
+    F(comm_rank) F(comm_set_errhandler) F(comm_size) F(comm_split) F(comm_test_inter)              \
+    F(error_string) F(finalize) F(finalized) F(get_count) F(get_library_version) F(group_free)     \
+    F(group_translate_ranks) F(iallgather) F(iallgatherv) F(ibarrier) F(ibcast) F(improbe)         \
+    F(imrecv) F(init_thread) F(initialized) F(intercomm_create) F(iprobe) F(irecv)                 \
+    F(is_thread_main) F(isend) F(issend) F(query_thread) F(receive) F(request_free)                \
+    F(request_get_status) F(send_now) F(sendrecv) F(test) F(test_cancelled) F(testall) F(testsome) \
+    F(wait_for) F(waitall)
+#define FIELD(NAME) __typeof__(&NAME) NAME;
+#define VALUE(NAME) .NAME = NAME,
+
 struct functions {
     size_t bytes;
     /* Open MPI's constants are addresses, which are known at run time only. */
@@ -167,51 +180,7 @@ struct functions {
     int any_source, any_tag, undefined, tag_ub, thread_funneled, thread_serialized, thread_multiple;
     word (*comm_at)(const void *);
     int (*source_of)(const struct status *);
-    __typeof__(&allreduce) allreduce;
-    __typeof__(&barrier) barrier;
-    __typeof__(&cancel) cancel;
-    __typeof__(&comm_dup) comm_dup;
-    __typeof__(&comm_free) comm_free;
-    __typeof__(&comm_get_attr) comm_get_attr;
-    __typeof__(&comm_group) comm_group;
-    __typeof__(&comm_rank) comm_rank;
-    __typeof__(&comm_set_errhandler) comm_set_errhandler;
-    __typeof__(&comm_size) comm_size;
-    __typeof__(&comm_split) comm_split;
-    __typeof__(&comm_test_inter) comm_test_inter;
-    __typeof__(&error_string) error_string;
-    __typeof__(&finalize) finalize;
-    __typeof__(&finalized) finalized;
-    __typeof__(&get_count) get_count;
-    __typeof__(&get_library_version) get_library_version;
-    __typeof__(&group_free) group_free;
-    __typeof__(&group_translate_ranks) group_translate_ranks;
-    __typeof__(&iallgather) iallgather;
-    __typeof__(&iallgatherv) iallgatherv;
-    __typeof__(&ibarrier) ibarrier;
-    __typeof__(&ibcast) ibcast;
-    __typeof__(&improbe) improbe;
-    __typeof__(&imrecv) imrecv;
-    __typeof__(&init_thread) init_thread;
-    __typeof__(&initialized) initialized;
-    __typeof__(&intercomm_create) intercomm_create;
-    __typeof__(&iprobe) iprobe;
-    __typeof__(&irecv) irecv;
-    __typeof__(&is_thread_main) is_thread_main;
-    __typeof__(&isend) isend;
-    __typeof__(&issend) issend;
-    __typeof__(&query_thread) query_thread;
-    __typeof__(&receive) receive;
-    __typeof__(&request_free) request_free;
-    __typeof__(&request_get_status) request_get_status;
-    __typeof__(&send_now) send;
-    __typeof__(&sendrecv) sendrecv;
-    __typeof__(&test) test;
-    __typeof__(&test_cancelled) test_cancelled;
-    __typeof__(&testall) testall;
-    __typeof__(&testsome) testsome;
-    __typeof__(&wait_for) wait;
-    __typeof__(&waitall) waitall;
+    FUNCTIONS(FIELD)
 };
 
 const void *hopbine_mpi_functions(void) {
@@ -239,51 +208,7 @@ const void *hopbine_mpi_functions(void) {
         .thread_multiple = MPI_THREAD_MULTIPLE,
         .comm_at = comm_at,
         .source_of = source_of,
-        .allreduce = allreduce,
-        .barrier = barrier,
-        .cancel = cancel,
-        .comm_dup = comm_dup,
-        .comm_free = comm_free,
-        .comm_get_attr = comm_get_attr,
-        .comm_group = comm_group,
-        .comm_rank = comm_rank,
-        .comm_set_errhandler = comm_set_errhandler,
-        .comm_size = comm_size,
-        .comm_split = comm_split,
-        .comm_test_inter = comm_test_inter,
-        .error_string = error_string,
-        .finalize = finalize,
-        .finalized = finalized,
-        .get_count = get_count,
-        .get_library_version = get_library_version,
-        .group_free = group_free,
-        .group_translate_ranks = group_translate_ranks,
-        .iallgather = iallgather,
-        .iallgatherv = iallgatherv,
-        .ibarrier = ibarrier,
-        .ibcast = ibcast,
-        .improbe = improbe,
-        .imrecv = imrecv,
-        .init_thread = init_thread,
-        .initialized = initialized,
-        .intercomm_create = intercomm_create,
-        .iprobe = iprobe,
-        .irecv = irecv,
-        .is_thread_main = is_thread_main,
-        .isend = isend,
-        .issend = issend,
-        .query_thread = query_thread,
-        .receive = receive,
-        .request_free = request_free,
-        .request_get_status = request_get_status,
-        .send = send_now,
-        .sendrecv = sendrecv,
-        .test = test,
-        .test_cancelled = test_cancelled,
-        .testall = testall,
-        .testsome = testsome,
-        .wait = wait_for,
-        .waitall = waitall,
+        FUNCTIONS(VALUE)
     };
     return &functions;
 }
