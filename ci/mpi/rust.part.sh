@@ -69,6 +69,9 @@ run_rust() {
     ranks 3 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" matrix || status=1
     ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" ahead || status=1
     ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" lanes || status=1
+    # MPI sends everything eagerly: long messages also stay with their senders until they are matched.
+    ranks 2 "${messages[@]}" "${by_tcp[@]}" OMPI_MCA_btl_tcp_eager_limit=1048576 \
+      OMPI_MCA_btl_tcp_max_send_size=1048576 "$programs/mpi" lanes || status=1
   fi
   for n in $over_memory; do
     ranks "$n" "$programs/mpi" matrix || status=1

@@ -16,9 +16,12 @@
 //! use than there are lanes, if its operation has many messages (all but the first of these), or if its operation
 //! keeps no order. Its header names an MPI tag that no other message with a header from that port is using. The
 //! sender sends the message at once, whether or not its receive is posted; the receiver posts an MPI receive with
-//! that tag when the header has met its receive. The send is synchronous (`MPI_Issend`): it completes when the
-//! message has been matched, and only then another message may use the tag. Messages are cut into pieces whose
-//! lengths fit in an `int`.
+//! that tag when the header has met its receive. Messages are cut into pieces whose lengths fit in an `int`.
+//!
+//! Sends of long messages are synchronous (`MPI_Issend`): each completes when its message has been matched, and only
+//! then another message may use the tag. A standard send could complete before that, since MPI may send messages of
+//! any length eagerly: the message would never be announced, and nothing would limit the memory that messages ahead
+//! of their receives take.
 //!
 //! A long message that is sent well before its receive is posted stays with its sender, except for the bytes that MPI
 //! sends ahead: MPIs use a rendezvous for most messages of such a length.

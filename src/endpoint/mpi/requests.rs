@@ -9,17 +9,6 @@ use super::ffi;
 use super::library::check;
 use crate::endpoint::WireError;
 
-/// `MPI_Isend` or `MPI_Issend`.
-pub(super) type IsendFunction = unsafe extern "C" fn(
-    *const std::ffi::c_void,
-    c_int,
-    ffi::MPI_Datatype,
-    c_int,
-    c_int,
-    ffi::MPI_Comm,
-    *mut ffi::MPI_Request,
-) -> c_int;
-
 /// Bytes that a completed receive has received.
 pub(super) fn n_bytes(status: &ffi::MPI_Status) -> Result<usize, WireError> {
     let mut count = 0;

@@ -13,7 +13,7 @@ use super::library::{Comm, check};
 use super::long_message::{
     Envelope, HeaderlessRecv, HeaderlessSend, LongMessage, Role, n_pieces, pieces,
 };
-use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
+use super::requests::{cancel, cancel_one, n_bytes};
 use crate::Rank;
 use crate::endpoint::{Event, RecvPost, Slot, WireError, WireRegion};
 use crate::slab::Slab;
@@ -95,8 +95,7 @@ impl Transfers {
         self.n_headerless_recvs > 0
     }
 
-    /// Sends a message with the MPI tag [`tag`](Transfers::tag). The send is synchronous: once it completes the
-    /// message has been matched, and another message may use its tag.
+    /// Sends a message with the MPI tag [`tag`](Transfers::tag).
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -111,7 +110,7 @@ impl Transfers {
         for (at, len) in pieces(region.len) {
             let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
             // SAFETY: the caller's promise; the part lies within the region.
-            unsafe { self.isend(ffi::PMPI_Issend, "MPI_Issend", to, mpi_tag, part, number) }?;
+            unsafe { self.issend(to, mpi_tag, part, number) }?;
         }
         Ok(())
     }
@@ -132,18 +131,17 @@ impl Transfers {
         let number = self.messages.insert(LongMessage { role, pieces_left: 1 });
         self.n_headerless_sends += 1;
         // SAFETY: the caller's promise.
-        unsafe { self.isend(ffi::PMPI_Isend, "MPI_Isend", to, mpi_tag, region, number) }
+        unsafe { self.issend(to, mpi_tag, region, number) }
     }
 
-    /// Starts the send of a piece with `by`, one of MPI's send functions.
+    /// Starts the send of a piece. The send is synchronous: it completes when the piece has been matched, even if MPI
+    /// sends it eagerly.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
     #[inline]
-    unsafe fn isend(
+    unsafe fn issend(
         &mut self,
-        by: IsendFunction,
-        name: &'static str,
         to: Rank,
         mpi_tag: i32,
         piece: WireRegion,
@@ -151,9 +149,10 @@ impl Transfers {
     ) -> Result<(), WireError> {
         let (mut request, what) = (ffi::request_null(), ffi::uint8_t());
         let (ptr, len) = (piece.ptr.cast_const().cast(), piece.len as c_int);
+        let (dest, comm) = (to as c_int, self.comm.0);
         // SAFETY: the caller's promise.
-        let code = unsafe { by(ptr, len, what, to as c_int, mpi_tag, self.comm.0, &mut request) };
-        check(name, code).map_err(|error| WireError { peer: Some(to), ..error })?;
+        let code = unsafe { ffi::PMPI_Issend(ptr, len, what, dest, mpi_tag, comm, &mut request) };
+        check("MPI_Issend", code).map_err(|error| WireError { peer: Some(to), ..error })?;
         self.requests.push(request);
         self.numbers.push(number);
         Ok(())

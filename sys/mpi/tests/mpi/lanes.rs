@@ -19,7 +19,10 @@ const FIRST: u32 = 40;
 const NOBODYS: u8 = 0xee;
 const SLOT: Slot = Slot { run: 0, task: 0 };
 
-/// Long messages that were sent with a header so far: messages by lanes are not sent synchronously.
+/// MPI tags from here on may be those of lanes; a few numbered messages in flight have lower ones.
+const LANES: c_int = 1 << 23;
+
+/// Long messages that were sent with a header so far.
 static N_WITH_HEADER: AtomicU32 = AtomicU32::new(0);
 
 /// Counts the calls and then calls MPI's function. Handles are passed as words, of which MPI uses the bytes that it
@@ -53,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Issend(
         assert!(!found.is_null());
         std::mem::transmute::<*mut c_void, Issend>(found)
     });
-    N_WITH_HEADER.fetch_add(1, Ordering::Relaxed);
+    N_WITH_HEADER.fetch_add(u32::from(mpi_tag < LANES), Ordering::Relaxed);
     // SAFETY: by this function's contract.
     unsafe { next(data, n, of, to, mpi_tag, comm, request) }
 }
