@@ -269,7 +269,7 @@ impl SimEndpoint {
                 }
             }
             Packet::Answer(status) => {
-                if std::mem::take(&mut self.is_asked) {
+                if self.asked.take_if(|asked| *asked == from).is_some() {
                     self.answer = Some(status);
                 }
             }

@@ -120,7 +120,8 @@ pub struct SimEndpoint {
     n_deferred: u32,
     open: Open,
     answer: Option<Status>,
-    is_asked: bool,
+    /// The rank whose status is requested.
+    asked: Option<Rank>,
     news: Option<Blame>,
     /// Whether the news have been.
     reported: bool,
@@ -151,7 +152,7 @@ impl SimEndpoint {
             n_deferred: 0,
             open: Open::default(),
             answer: None,
-            is_asked: false,
+            asked: None,
             news: None,
             reported: false,
             is_abandoned: false,
@@ -252,10 +253,10 @@ impl Endpoint for SimEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        // The sender of a message that is viewed in its memory waits for the end of the view.
+        // The sender of a message that is viewed in its memory waits for the end of the view. A message in
+        // `cico_sends` belongs to an operation that has not ended.
         let is_rendezvous = |view: &OpenView| matches!(view, OpenView::Rendezvous { .. });
-        self.cico_sends.is_empty()
-            && self.credits_to_return.iter().all(|&credits| credits == 0)
+        self.credits_to_return.iter().all(|&credits| credits == 0)
             && !self.views.iter().any(is_rendezvous)
     }
 

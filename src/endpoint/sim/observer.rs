@@ -26,7 +26,7 @@ impl Observer for SimEndpoint {
         if self.is_abandoned {
             return Ok(false);
         }
-        self.is_asked = true;
+        self.asked = Some(rank);
         self.net.lock().later(Action::Ask { asker: self.rank, port: self.port, about: rank });
         Ok(true)
     }
@@ -45,5 +45,39 @@ impl Observer for SimEndpoint {
 
     fn received_news(&mut self) -> Option<Blame> {
         self.news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use hopbine_torus::PortId;
+
+    use super::super::Config;
+    use super::super::clock::RankClock;
+    use super::super::net::Net;
+    use super::*;
+
+    /// The answer of a rank that this rank no longer waits for comes before that of the rank asked last.
+    #[test]
+    fn an_answer_is_that_of_the_rank_asked_last() {
+        let limit = Duration::from_secs(1);
+        let setup = Config { size: (3, 1), seed: 1, is_calm: true, keeps_entries: false, limit };
+        let net = Arc::new(Net::new(&setup));
+        let clock = Arc::new(RankClock::new(net.clone(), 0));
+        let mut port = SimEndpoint::new(net.clone(), clock, 0, PortId(0));
+        for rank in [1, 2] {
+            assert_eq!(port.request_status(rank), Ok(true));
+        }
+        for (from, status, answer) in
+            [(1, Status::Left, None), (2, Status::Busy, Some(Status::Busy))]
+        {
+            let mut core = net.lock();
+            core.port(0, PortId(0)).inbox.push((from, Packet::Answer(status)));
+            assert_eq!(port.poll_on(&mut core, &mut Vec::new()), Ok(()));
+            assert_eq!(port.answer(), answer);
+        }
     }
 }
