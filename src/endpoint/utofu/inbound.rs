@@ -138,7 +138,7 @@ impl UtofuEndpoint {
                     Descriptor::Refused { tag } => self.on_refused(index, tag)?,
                     Descriptor::Withdrawn { tag } => self.on_withdrawn(index, tag),
                     Descriptor::Tiny { tag, credit_kind, len, data } => {
-                        self.received(index, tag, credit_kind, Arrived::Tiny(len, data))?;
+                        self.received(index, tag, credit_kind, &data[..usize::from(len)], None)?;
                     }
                 }
             }
@@ -149,7 +149,7 @@ impl UtofuEndpoint {
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not write the slot again before
                 // its credit is returned.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
-                if self.received(index, tag, credit_kind, Arrived::Eager(slot, data))? {
+                if self.received(index, tag, credit_kind, data, Some(slot))? {
                     // The engine reads the message in its slot.
                     return Ok(());
                 }
@@ -170,17 +170,17 @@ impl UtofuEndpoint {
         self.flush_peer(index)
     }
 
-    /// Handles a complete message. Returns whether it stays in its slot for now.
+    /// Handles a complete message; `slot` is its slot if it is an eager one. Returns whether it stays there for now.
     fn received(
         &mut self,
         index: u32,
         tag: Tag,
         credit_kind: CreditKind,
-        message: Arrived<'_>,
+        data: &[u8],
+        slot: Option<u32>,
     ) -> Result<bool, WireError> {
-        let data = message.data();
         let Some(recv) = self.match_message(from_peer(index), tag)? else {
-            self.keep(index, tag, credit_kind, &message);
+            self.keep(index, tag, credit_kind, data, slot.is_some());
             return Ok(false);
         };
         let peer = &mut self.peers[index as usize];
@@ -193,8 +193,8 @@ impl UtofuEndpoint {
             self.refuse_short(index, &recv)?;
             return Ok(false);
         }
-        if let (Arrived::Eager(place, _), Arrival::Anywhere) = (message, recv.arrival) {
-            self.view_slot(recv.slot, index, place, data);
+        if let (Some(slot), Arrival::Anywhere) = (slot, recv.arrival) {
+            self.view_slot(recv.slot, index, slot, data);
             return Ok(true);
         }
         // SAFETY: the receive is posted, so no other thread accesses its region, which is valid and has the message's
@@ -205,7 +205,7 @@ impl UtofuEndpoint {
     }
 
     /// Keeps an unexpected message.
-    fn keep(&mut self, index: u32, tag: Tag, credit_kind: CreditKind, message: &Arrived<'_>) {
+    fn keep(&mut self, index: u32, tag: Tag, credit_kind: CreditKind, data: &[u8], is_eager: bool) {
         let queue = from_peer(index);
         // The message replaces its announcement.
         if credit_kind == CreditKind::Announced
@@ -213,14 +213,15 @@ impl UtofuEndpoint {
         {
             self.void_announcements.push((queue, tag));
         }
-        let bytes = match *message {
-            Arrived::Tiny(len, data) => Bytes::Tiny(len, data),
-            Arrived::Eager(_, data) => {
-                let buffer_pool = self.buffer_pool.pop();
-                let mut buffer = buffer_pool.unwrap_or_else(|| Vec::with_capacity(data.len()));
-                buffer.extend_from_slice(data);
-                Bytes::Eager(buffer)
-            }
+        let bytes = if is_eager {
+            let buffer_pool = self.buffer_pool.pop();
+            let mut buffer = buffer_pool.unwrap_or_else(|| Vec::with_capacity(data.len()));
+            buffer.extend_from_slice(data);
+            Bytes::Eager(buffer)
+        } else {
+            let mut bytes = [0; TINY_BYTES];
+            bytes[..data.len()].copy_from_slice(data);
+            Bytes::Tiny(data.len() as u8, bytes)
         };
         let mut buffered = Buffered { bytes, holds_credit: false };
         buffered.holds_credit = !self.unexpected.keep(buffered.bytes());
@@ -322,24 +323,6 @@ impl UtofuEndpoint {
         if buffer.capacity() >= EAGER_BYTES && self.buffer_pool.len() < POOL_BUFFERS {
             buffer.clear();
             self.buffer_pool.push(buffer);
-        }
-    }
-}
-
-/// A short message that has arrived.
-#[derive(Clone, Copy)]
-enum Arrived<'a> {
-    /// The length, and the bytes in its first part.
-    Tiny(u8, [u8; TINY_BYTES]),
-    /// The eager slot, and the message's bytes in it.
-    Eager(u32, &'a [u8]),
-}
-
-impl Arrived<'_> {
-    fn data(&self) -> &[u8] {
-        match self {
-            Arrived::Tiny(len, data) => &data[..usize::from(*len)],
-            Arrived::Eager(_, data) => data,
         }
     }
 }

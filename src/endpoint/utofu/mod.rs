@@ -90,6 +90,7 @@ use super::{
 };
 use crate::memory::Pages;
 use crate::planted::{self, Planted};
+use crate::slab::Slab;
 use addresses::Addresses;
 use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
@@ -135,7 +136,7 @@ pub struct UtofuEndpoint {
     rendezvous_recvs: Vec<RendezvousRecv>,
     /// Puts into `rendezvous_recvs` that have not arrived.
     n_announced: u32,
-    rendezvous_sends: Vec<Option<RendezvousSend>>,
+    rendezvous_sends: Slab<RendezvousSend>,
     puts: VecDeque<DataPut>,
     /// Puts to channels and mailboxes that the next flush posts together.
     batch: Vec<Put>,

@@ -25,19 +25,13 @@ impl UtofuEndpoint {
     ) -> Result<(), WireError> {
         let Peer { vcq: to, .. } = self.peers[index as usize];
         let puts_left = region.len.div_ceil(self.longest_put) as u32;
-        let rendezvous = Some(RendezvousSend { slot, puts_left });
-        let free = self.rendezvous_sends.iter().position(Option::is_none);
-        let free = free.unwrap_or_else(|| {
-            self.rendezvous_sends.push(None);
-            self.rendezvous_sends.len() - 1
-        });
-        self.rendezvous_sends[free] = rendezvous;
+        let rendezvous = self.rendezvous_sends.insert(RendezvousSend { slot, puts_left });
         let mut done = 0;
         while done < region.len {
             let length = (region.len - done).min(self.longest_put);
             let local = Stadd(region.key) + done as u64;
             let what = Transfer { local, remote: at + done as u64, length };
-            self.puts.push_back(DataPut { to, what, rendezvous: free });
+            self.puts.push_back(DataPut { to, what, rendezvous });
             done += length;
         }
         self.flush_puts()
@@ -51,7 +45,7 @@ impl UtofuEndpoint {
         }
         while let Some(&DataPut { to, what, rendezvous }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
-            let options = PostOptions { edata: 0, flags, cookie: Cookie(rendezvous) };
+            let options = PostOptions { edata: 0, flags, cookie: Cookie(rendezvous as usize) };
             // SAFETY: the local bytes belong to a posted send and do not change until it is reported as sent; the
             // remote bytes belong to a receive that its rank has announced for this message.
             let posted = unsafe { self.vcq.put(to, what, options) };
@@ -73,7 +67,9 @@ impl UtofuEndpoint {
                         continue;
                     }
                     let Cookie(index) = cookie;
-                    let Some(Some(rendezvous)) = self.rendezvous_sends.get_mut(index) else {
+                    // The largest number is no send's.
+                    let number = u32::try_from(index).unwrap_or(u32::MAX);
+                    let Some(rendezvous) = self.rendezvous_sends.get_mut(number) else {
                         return Err(WireError::new(
                             "utofu_poll_tcq",
                             format!("a completion with unknown cookie {index}"),
@@ -82,7 +78,7 @@ impl UtofuEndpoint {
                     rendezvous.puts_left -= 1;
                     if rendezvous.puts_left == 0 {
                         self.events.push(Event::Sent(rendezvous.slot));
-                        self.rendezvous_sends[index] = None;
+                        self.rendezvous_sends.remove(number);
                     }
                 }
                 Ok(None) => {

@@ -20,6 +20,7 @@ use crate::endpoint::matcher::Matcher;
 use crate::endpoint::meeting::{agree, check_protocol, with_protocol};
 use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
 use crate::memory::Pages;
+use crate::slab::Slab;
 
 /// Sizes in a rank's record of addresses. Behind the protocol's number it has the coordinates of the node and for
 /// each port's VCQ its TNI and CQ in four bits each, and its extra value in one byte. From these all ranks construct
@@ -177,7 +178,7 @@ fn finish(
         unexpected: UnexpectedBytes::default(),
         rendezvous_recvs: Vec::with_capacity(USUAL_PUTS),
         n_announced: 0,
-        rendezvous_sends: Vec::with_capacity(USUAL_PUTS),
+        rendezvous_sends: Slab::with_capacity(USUAL_PUTS),
         puts: VecDeque::with_capacity(USUAL_PUTS),
         batch: Vec::with_capacity(MAX_BATCH),
         n_posted: (0, 0),

@@ -37,7 +37,7 @@ pub(super) struct RendezvousSend {
 pub(super) struct DataPut {
     pub(super) to: VcqId,
     pub(super) what: Transfer,
-    pub(super) rendezvous: usize,
+    pub(super) rendezvous: u32,
 }
 
 /// Progress of the puts of a fence.
