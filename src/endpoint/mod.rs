@@ -254,8 +254,8 @@ pub trait Endpoint: Send {
 
     /// Aborts after a failure: drops all posts, and all cached registrations of users' memory. After this call
     /// nothing reads or writes that memory through this endpoint, as far as the device allows, and earlier news
-    /// ([`Observer::send_news`]) have been sent. The call takes at most 100 ms, unless threads of this process take
-    /// longer to read that memory. Later posts are errors, and later polls report nothing.
+    /// ([`Observer::send_news`]) have been sent. The call takes at most 100 ms for each wire, unless threads of this
+    /// process take longer to read that memory. Later posts are errors, and later polls report nothing.
     fn abandon(&mut self);
 
     /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.
