@@ -21,4 +21,4 @@ cargo package --quiet --allow-dirty --workspace "${private[@]}" 2>"$work/log" ||
 ls "$work"/package/*.crate
 "$work/debug/hopbine" run allreduce --torus 2x2x2 --bytes 4KiB --per-node 2
 
-RUSTDOCFLAGS="--cfg docsrs -D warnings" cargo doc --quiet --no-deps -p hopbine -p hopbine-mpi --features hopbine/mpi
+RUSTDOCFLAGS="--cfg docsrs -D warnings" cargo doc --quiet --no-deps -p hopbine -p hopbine-mpi

@@ -65,7 +65,6 @@ pub use world::{
 
 #[cfg(feature = "emu")]
 pub use world::Latency;
-#[cfg(feature = "mpi")]
 pub use world::init_mpi;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -77,7 +76,6 @@ pub use endpoint::sim::{Entry, Fate, Mapping, Simulated};
 pub use world::{SimulatedWire, Simulation, SimulationConfig, simulate};
 
 /// The MPI library of the process, provided by the crate `hopbine-mpi` or by a program in C.
-#[cfg(feature = "mpi")]
 pub mod mpi {
     pub use crate::endpoint::mpi::ffi::{self, is_provided, provide};
 }

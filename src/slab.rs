@@ -50,12 +50,10 @@ impl<T> Slab<T> {
         self.values.iter().flatten()
     }
 
-    #[cfg(feature = "mpi")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0..).zip(&self.values).filter_map(|(at, value)| Some((at, value.as_ref()?)))
     }
 
-    #[cfg(feature = "mpi")]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut().flatten()
     }

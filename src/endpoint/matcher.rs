@@ -171,13 +171,11 @@ impl<B> Matcher<B> {
     }
 
     /// The unexpected message of this peer that arrived last.
-    #[cfg(feature = "mpi")]
     pub(super) fn last_unexpected(&mut self, peer: usize) -> Option<&mut Unexpected<B>> {
         self.peers[peer].unexpected.back_mut()
     }
 
     /// Removes and returns those posted receives of this peer for which `leaves` is true.
-    #[cfg(feature = "mpi")]
     pub(super) fn take_posted(
         &mut self,
         peer: usize,

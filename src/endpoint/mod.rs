@@ -26,13 +26,7 @@ mod clock;
 mod lists;
 mod matcher;
 mod meeting;
-#[cfg(feature = "mpi")]
 pub mod mpi;
-/// The part of the MPI wire that needs no MPI library.
-#[cfg(all(feature = "fuzzing", not(feature = "mpi")))]
-#[allow(dead_code, reason = "headers are written and used by what needs an MPI")]
-#[path = "mpi/header.rs"]
-mod mpi_header;
 pub mod router;
 pub mod shm;
 #[cfg(feature = "sim")]
@@ -47,10 +41,7 @@ mod validation;
 /// Functions that accept arbitrary bytes of other processes, for fuzzing.
 #[cfg(feature = "fuzzing")]
 pub(crate) mod hostile {
-    #[cfg(feature = "mpi")]
     pub(crate) use super::mpi::play_headers;
-    #[cfg(not(feature = "mpi"))]
-    pub(crate) use super::mpi_header::play as play_headers;
     pub(crate) use super::shm::{check_card, hostile::play as play_lines};
     pub(crate) use super::status::check_word;
     pub(crate) use super::utofu::hostile::play as play_slots;

@@ -118,12 +118,10 @@ enum Bootstrap {
 
 impl World {
     /// Joins the world of the ranks of a session.
-    #[cfg(feature = "mpi")]
     pub(super) fn of_session(session: Arc<Session>) -> Result<World, Error> {
         World::join(&from_environment, Bootstrap::Mpi(session))
     }
 
-    #[cfg(feature = "mpi")]
     pub(super) fn session(&self) -> Option<&Session> {
         self.session.as_deref()
     }

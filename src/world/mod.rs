@@ -14,14 +14,9 @@ mod info;
 mod init;
 mod launcher;
 mod layout;
-#[cfg(feature = "mpi")]
-mod mpi;
-#[cfg(not(feature = "mpi"))]
-#[path = "no_mpi.rs"]
 mod mpi;
 mod neighbourhood;
 mod node_memory;
-#[cfg(feature = "mpi")]
 mod over_mpi;
 mod placement;
 mod registrations;
@@ -43,7 +38,6 @@ pub use init::{World, init, init_over};
 pub use launcher::n_ranks_said;
 #[cfg(feature = "internals")]
 pub use neighbourhood::torus_of_nodes;
-#[cfg(feature = "mpi")]
 pub use over_mpi::init_mpi;
 #[cfg(feature = "sim")]
 pub use simulate::{SimulatedWire, Simulation, SimulationConfig, simulate};

@@ -74,7 +74,6 @@ impl Tuning {
     }
 
     /// The table of hosts between which MPI carries messages.
-    #[cfg(feature = "mpi")]
     pub(crate) fn mpi() -> &'static Tuning {
         built_in(3)
     }

@@ -1,7 +1,7 @@
 //! Provides hopbine with the MPI that a Rust program is linked to, the MPI of the compiler wrapper `MPICC`:
 //!
 //! ```toml
-//! hopbine = { version = "0.1", features = ["mpi"] }
+//! hopbine = "0.1"
 //! hopbine-mpi = { version = "0.1", features = ["linked"] }
 //! ```
 //!
