@@ -37,7 +37,8 @@ impl<E: Endpoint> Ports<E> {
     }
 
     fn poll(&mut self) {
-        for (rank, port) in self.ports.iter_mut().enumerate().filter(|(rank, _)| self.polls[*rank]) {
+        for (rank, port) in self.ports.iter_mut().enumerate().filter(|(rank, _)| self.polls[*rank])
+        {
             port.poll(&mut self.events).unwrap();
             for event in self.events.drain(..) {
                 match event {

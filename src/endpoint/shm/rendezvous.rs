@@ -175,8 +175,7 @@ impl ShmEndpoint {
             let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send whose event has not been reported.
-            let staged =
-                unsafe { self.staging.put_piece(Some(peer), from, (len, region.len)) };
+            let staged = unsafe { self.staging.put_piece(Some(peer), from, (len, region.len)) };
             if let Some(at) = staged {
                 done += len;
                 self.answer(peer, Descriptor { len: len as u64, id: at.in_line(), ..piece })?;

@@ -242,8 +242,7 @@ impl Port {
 
     pub(super) fn drive_in<const RECORDED: bool>(&self, mut guard: MutexGuard<'_, State>) -> bool {
         let has_failed = self.failure.is_set();
-        let polled =
-            if has_failed || guard.is_failing { Ok(()) } else { guard.poll::<RECORDED>() };
+        let polled = if has_failed || guard.is_failing { Ok(()) } else { guard.poll::<RECORDED>() };
         let State { events, due, .. } = &*guard;
         if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
             return false;

@@ -10,15 +10,9 @@ fn apply<T: Datatype + std::fmt::Debug>(op: Op, a: T, b: T) -> T {
     let reducer = reducer(T::DTYPE, op);
     let (a, b) = (vec![a; 1001], vec![b; 1001]);
     let mut left = a.clone();
-    reducer.reduce_into(
-        bytemuck::cast_slice_mut(&mut left),
-        bytemuck::cast_slice(&b),
-    );
+    reducer.reduce_into(bytemuck::cast_slice_mut(&mut left), bytemuck::cast_slice(&b));
     let mut right = b;
-    reducer.reduce_into(
-        bytemuck::cast_slice_mut(&mut right),
-        bytemuck::cast_slice(&a),
-    );
+    reducer.reduce_into(bytemuck::cast_slice_mut(&mut right), bytemuck::cast_slice(&a));
     let bytes = bytemuck::bytes_of(&left[0]);
     for result in left.iter().chain(&right) {
         assert_eq!(
