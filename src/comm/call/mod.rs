@@ -301,9 +301,7 @@ impl<'a> Call<'a> {
         if collective.is_reduction() && self.op.is_none() {
             return Err(Error::NoOperator { collective });
         }
-        if let Some(op) = self.op
-            && !op.defined_for(self.dtype)
-        {
+        if let Some(op) = self.op.filter(|op| !op.defined_for(self.dtype)) {
             return Err(ReduceError::Undefined { op, dtype: self.dtype }.into());
         }
         if collective.is_rooted() && self.root >= n_ranks {
@@ -323,12 +321,11 @@ impl<'a> Call<'a> {
                 continue;
             }
             // A buffer that only other ranks use may have any length here.
-            let is_others = match collective {
-                C::Exscan => rank == 0,
-                _ => collective.is_rooted() && rank != self.root,
+            let is_used = match collective {
+                C::Exscan => rank != 0,
+                _ => !collective.is_rooted() || rank == self.root,
             };
-            let counts = needed > 0 || !is_others;
-            if found != needed && counts {
+            if found != needed && (needed > 0 || is_used) {
                 return Err(Error::BufferLength { collective, which, found, needed });
             }
         }

@@ -60,6 +60,11 @@ impl ShmEndpoint {
         Ok(())
     }
 
+    /// Whether a peer may send an answer or a piece without a posted receive.
+    pub(super) fn awaits_answers(&self) -> bool {
+        self.rendezvous_sends.len() + self.cico_recvs.len() + self.early_recvs.len() > 0
+    }
+
     /// Matches a message with its receive, or stores it until the receive is posted.
     #[inline]
     fn arrived(

@@ -84,8 +84,7 @@ const EAGER_BYTES: usize = 2048;
 /// Up to this length it is faster than a system call for any placement of ranks; beyond it [`copy_costs`] decides.
 const STAGED_BYTES: usize = 32 * 1024;
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
-/// With more peers than this, a port polls the queues of peers from which it has no receive posted less often, unless
-/// it waits for answers or pieces.
+/// With more peers than this, a port polls queues without a posted receive less often, unless it awaits answers.
 const FEW_PEERS: usize = 8;
 /// Polls between two looks at such queues.
 const RARELY: u32 = 16;
@@ -187,11 +186,6 @@ impl ShmEndpoint {
         self.peers.binary_search_by_key(&rank, |peer| peer.rank).map_err(|_| {
             WireError::new("shared memory", format!("rank {rank} is not on this host")).at(rank)
         })
-    }
-
-    /// Whether a peer may send an answer or a piece without a posted receive.
-    fn awaits_answers(&self) -> bool {
-        self.rendezvous_sends.len() + self.cico_recvs.len() + self.early_recvs.len() > 0
     }
 
     /// The longest message that is staged for this peer, as far as it matters for one of `len` bytes.

@@ -17,6 +17,14 @@ const NEWS_TIME: Duration = Duration::from_millis(250);
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
 impl Port {
+    /// Unfinished tasks of an operation on this port, plus 1 if its run is under way here.
+    pub(crate) fn unfinished(&self, operation: (u64, u32)) -> usize {
+        let state = self.lock_state();
+        let found = state.runs.values().find(|active| active.run.operation() == operation);
+        // The 1 is for a run that has finished, but has not ended yet.
+        found.map_or(0, |active| 1 + active.run.unfinished())
+    }
+
     /// Step and item that `operation` waits for on this port, if it is under way here and does not only wait for
     /// other ports.
     pub(crate) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {

@@ -394,12 +394,4 @@ impl Port {
         owner.complete(self.id, run, failure);
         ended.push(owner);
     }
-
-    /// Unfinished tasks of an operation on this port, plus 1 if its run is under way here.
-    pub(crate) fn unfinished(&self, operation: (u64, u32)) -> usize {
-        let state = self.lock_state();
-        let found = state.runs.values().find(|active| active.run.operation() == operation);
-        // The 1 is for a run that has finished, but has not ended yet.
-        found.map_or(0, |active| 1 + active.run.unfinished())
-    }
 }
