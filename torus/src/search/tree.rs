@@ -21,8 +21,8 @@ const KEPT: usize = 4;
 struct Node {
     /// Whether it is a row of the registry on all ports. These come before all other nodes.
     is_full_row: bool,
-    /// Among these, and among the others, the node with the least key comes first: the estimate, for schedules that are not in the registry
-    /// times the ratio of predicted to estimated time of their kind.
+    /// Among these, and among the others, the node with the least key comes first: the estimate, for schedules that
+    /// are not in the registry times the ratio of predicted to estimated time of their kind.
     key: f64,
     estimate: f64,
     bound: f64,
