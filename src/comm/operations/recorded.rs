@@ -1,9 +1,6 @@
 //! Records calls in the rank's timeline, if there is one.
 
-use std::sync::Mutex;
-
 use hopbine_torus::Collective;
-use rustc_hash::FxHashMap;
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
@@ -15,9 +12,6 @@ use crate::endpoint::Tag;
 use crate::error::Error;
 use crate::sync::lock;
 use crate::timeline::{Label, Procedure, Tracer};
-
-/// By form, the timeline's labels of the calls that may come again.
-pub(crate) type Labels = Mutex<[FxHashMap<Key, u32>; Procedure::COUNT]>;
 
 /// The id of an operation in the timeline's records.
 fn id((context, operation): (u64, u32)) -> u64 {

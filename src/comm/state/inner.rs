@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::labels::Labels;
 use super::members::Members;
 use super::small::{Requests, SmallCollectives};
 use super::ticket_lock::{Ticket, TicketLock};
 use super::world_state::WorldState;
-use crate::comm::operations::recorded::Labels;
 use crate::endpoint::Tag;
 use crate::engine::{ProgressHook, ProgressState};
 use crate::planted::{self, Planted};

@@ -2,6 +2,7 @@
 //! hardware, and what all communicators of a world share.
 
 pub(super) mod inner;
+pub(super) mod labels;
 pub(crate) mod members;
 pub(crate) mod small;
 pub(super) mod ticket_lock;
