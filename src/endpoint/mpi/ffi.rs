@@ -1,6 +1,8 @@
 //! MPI's functions and constants, called through a table that the program's MPI side provides. So building this
 //! module needs no MPI, and a table of any MPI can be provided. `sys/mpi/functions.c` makes the table; a handle is
 //! one word, whether MPI's own handles are integers or addresses.
+//!
+//! What programs need of it is documented. The rest is for hopbine's own crates, which call MPI through it.
 
 #![allow(non_snake_case, non_camel_case_types, reason = "MPI's names")]
 
@@ -8,7 +10,8 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 macro_rules! handles {
-    ($($name:ident)*) => {$(
+    ($($(#[$hidden:meta])? $name:ident)*) => {$(
+        $(#[$hidden])?
         #[doc = concat!("A handle of MPI's: `", stringify!($name), "`.")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(transparent)]
@@ -16,9 +19,18 @@ macro_rules! handles {
     )*};
 }
 
-handles!(MPI_Comm MPI_Datatype MPI_Errhandler MPI_Group MPI_Message MPI_Op MPI_Request);
+handles!(
+    MPI_Comm
+    #[doc(hidden)] MPI_Datatype
+    #[doc(hidden)] MPI_Errhandler
+    #[doc(hidden)] MPI_Group
+    #[doc(hidden)] MPI_Message
+    #[doc(hidden)] MPI_Op
+    #[doc(hidden)] MPI_Request
+);
 
 /// An MPI status, with room for the status of any MPI.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct MPI_Status([u64; 6]);
@@ -40,6 +52,7 @@ macro_rules! table {
 
         $(
             #[doc = concat!("`MPI_", stringify!($constant), "`, in capital letters.")]
+            #[doc(hidden)]
             #[inline]
             pub fn $constant() -> $kind {
                 functions().$constant
@@ -51,6 +64,7 @@ macro_rules! table {
             ///
             /// # Safety
             /// As MPI requires for this function.
+            #[doc(hidden)]
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "MPI's")]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
@@ -171,6 +185,7 @@ pub unsafe fn comm_at(comm: *const c_void) -> MPI_Comm {
 ///
 /// # Safety
 /// MPI must have written the status.
+#[doc(hidden)]
 #[inline]
 pub unsafe fn source_of(status: *const MPI_Status) -> c_int {
     // SAFETY: the caller's promise.
