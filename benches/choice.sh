@@ -38,7 +38,7 @@ for ranks; do
         over = key in again && auto[key] > best[key] ? again[key] : 1
         worst = over > worst ? over : worst
         slower += over > 1.1
-        printf "| %d | %s | %s | %.2f (%.2f to %.2f) | %s | %.2f | %.2f | %s |\n", ranks, of[1], of[2], auto[key], low[key], high[key], name[key], best[key], auto[key] / best[key], over > 1 ? sprintf("%.2f", over) : ""
+        printf "| %d | %s | %s | %.2f (%.2f to %.2f) | %s | %.2f | %.2f | %s |\n", ranks, of[1], of[2], auto[key], low[key], high[key], name[key], best[key], auto[key] / best[key], (over > 1 ? sprintf("%.2f", over) : "")
       }
       printf "%d ranks: %d of %d calls are more than 10 %% slower than the fastest, the worst %.2f times\n", ranks, slower, n, worst > "/dev/stderr"
     }' "$work/$ranks.csv"
