@@ -29,7 +29,7 @@ fn meet(timeout: Duration) -> Result<Bootstrap, BootstrapError> {
 
 /// One rank: every rank must receive every rank's process number.
 fn rank() -> ExitCode {
-    let outcome = meet(Duration::from_secs(20)).and_then(|mut x| {
+    let outcome = meet(Duration::from_secs(60)).and_then(|mut x| {
         let mine = format!("{} is {}", x.rank(), std::process::id());
         let all = x.allgather(mine.as_bytes())?;
         x.barrier()?;
