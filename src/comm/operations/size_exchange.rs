@@ -14,6 +14,7 @@
 //! In a gather and a scatter sizes travel in the opposite direction, from the receivers of the blocks, along the
 //! same tree. The sender of a block checks its size before anything is sent, while the receivers wait.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hopbine_torus::choose::Choice;
@@ -56,7 +57,7 @@ impl Inner {
         found: Learnt,
     ) -> Result<Box<Ready>, Error> {
         let (mut sizes, elem_bytes) = key.sizes(self.members.caller)?;
-        let mut data = after_sizes.data.clone();
+        let mut data = Cow::Borrowed(&after_sizes.data);
         if key.collective == Collective::Alltoall {
             let found = reordered(&after_sizes.size_plan, &data.plan, found);
             self.check_received(&data.plan, &sizes, &found)?;
@@ -70,7 +71,9 @@ impl Inner {
                     (options.ports, options.segment_bytes) = (Some(ports), Some(segment_bytes));
                     return self.ready_for(key);
                 }
-                data.segment_bytes = segment_bytes;
+                if segment_bytes != data.segment_bytes {
+                    data.to_mut().segment_bytes = segment_bytes;
+                }
             }
             if let Sizes::PerBlock { known, .. } = &mut sizes {
                 *known = Known::Learnt(Arc::new(found));
