@@ -7,6 +7,8 @@ pub(super) mod group;
 pub(super) mod hints;
 pub(super) mod memories;
 pub(super) mod operation;
+#[cfg(test)]
+mod polled;
 pub(super) mod port;
 mod port_failure;
 pub(super) mod port_flags;

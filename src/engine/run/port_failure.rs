@@ -70,38 +70,19 @@ mod tests {
     use hopbine_torus::PortId;
 
     use super::*;
-    use crate::endpoint::{Endpoint, Event, Posted, RecvPost, SendPost};
     use crate::engine::Failure;
-
-    /// A wire that counts its polls, each of which finds that rank 1 cannot be reached.
-    struct Wire(Arc<AtomicUsize>);
-
-    impl Endpoint for Wire {
-        unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
-            unreachable!()
-        }
-
-        unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
-            unreachable!()
-        }
-
-        fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            Err(WireError::new("the test", "is not there").at(1))
-        }
-
-        fn is_flushed(&self) -> bool {
-            true
-        }
-
-        fn abandon(&mut self) {}
-    }
+    use crate::engine::run::polled::Polled;
 
     /// A thread whose poll has failed waits for news of the cause. Meanwhile other threads drive the port.
     #[test]
     fn after_an_error_no_thread_polls_any_more() {
         let n_polls = Arc::new(AtomicUsize::new(0));
-        let wire = Box::new(Wire(n_polls.clone()));
+        let counter = n_polls.clone();
+        let poll = Box::new(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+            Err(WireError::new("the test", "is not there").at(1))
+        });
+        let wire = Box::new(Polled { poll, registry: None });
         let port = Port::new(0, PortId(0), wire, Arc::new(Failure::default()), false, None);
         std::thread::scope(|scope| {
             scope.spawn(|| port.drive());

@@ -210,36 +210,13 @@ mod tests {
 
     use super::*;
     use crate::Rank;
-    use crate::endpoint::{Endpoint, Event, Posted, RecvPost, Registry, SendPost, WireError};
+    use crate::endpoint::{Registry, WireError};
     use crate::engine::Failure;
+    use crate::engine::run::polled::Polled;
 
     /// A wire for registration only: lengths by address of the first byte.
     #[derive(Clone, Default)]
     struct Wire(Arc<Mutex<BTreeMap<u64, usize>>>);
-
-    impl Endpoint for Wire {
-        unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
-            unreachable!()
-        }
-
-        unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
-            unreachable!()
-        }
-
-        fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
-            Ok(())
-        }
-
-        fn is_flushed(&self) -> bool {
-            true
-        }
-
-        fn abandon(&mut self) {}
-
-        fn registry(&mut self) -> Option<&mut dyn Registry> {
-            Some(self)
-        }
-    }
 
     impl Registry for Wire {
         unsafe fn register(&mut self, range: MemoryRange, _: Owner<'_>) -> Result<u64, WireError> {
@@ -268,8 +245,11 @@ mod tests {
 
     fn rank(wire: &Wire) -> (Arc<MemoryPool>, Arc<Failure>) {
         let failure = Arc::new(Failure::default());
-        let port =
-            |index| Port::new(0, index, Box::new(wire.clone()), failure.clone(), false, None);
+        let port = |index| {
+            let registry = Some(Box::new(wire.clone()) as _);
+            let endpoint = Box::new(Polled { poll: Box::new(|| Ok(())), registry });
+            Port::new(0, index, endpoint, failure.clone(), false, None)
+        };
         let ports = [PortId(0), PortId(1)].map(port);
         (MemoryPool::new(Arc::new(ports)), failure)
     }

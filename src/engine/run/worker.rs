@@ -127,9 +127,8 @@ mod tests {
     use hopbine_torus::PortId;
 
     use super::*;
-    use crate::Rank;
-    use crate::endpoint::{Endpoint, Event, Posted, RecvPost, SendPost, WireError};
     use crate::engine::Failure;
+    use crate::engine::run::polled::Polled;
     use crate::error::Error;
 
     /// A wire that counts polls of threads that may run on several cores and of threads pinned to one, and panics at
@@ -144,35 +143,24 @@ mod tests {
         fn n_polls(&self) -> [usize; 2] {
             [0, 1].map(|which| self.polls[which].load(Ordering::Relaxed))
         }
-    }
 
-    impl Endpoint for Wire {
-        unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
-            unreachable!()
-        }
-
-        unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
-            unreachable!()
-        }
-
-        fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
+        fn poll(&self) {
             let is_pinned = core_affinity::get_core_ids().is_some_and(|cores| cores.len() == 1);
             self.polls[usize::from(is_pinned)].fetch_add(1, Ordering::Relaxed);
             assert!(self.n_polls().iter().sum::<usize>() < self.panics_at, "on purpose");
-            Ok(())
         }
-
-        fn is_flushed(&self) -> bool {
-            true
-        }
-
-        fn abandon(&mut self) {}
     }
 
     fn port(panics_at: usize) -> (Arc<Port>, Wire) {
         let wire = Wire { polls: Arc::default(), panics_at };
         let failure = Arc::new(Failure::default());
-        (Port::new(3, PortId(1), Box::new(wire.clone()), failure, true, None), wire)
+        let polled = wire.clone();
+        let poll = Box::new(move || {
+            polled.poll();
+            Ok(())
+        });
+        let endpoint = Box::new(Polled { poll, registry: None });
+        (Port::new(3, PortId(1), endpoint, failure, true, None), wire)
     }
 
     #[track_caller]
