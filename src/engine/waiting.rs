@@ -127,11 +127,10 @@ impl Engine {
         }
     }
 
-    /// Drives the ports and advances calls once, if `operation` is not done and there are no workers.
+    /// As [`progress_once`](Engine::progress_once), if `operation` is not done.
     pub fn progress_unless_done(&self, operation: &Operation) {
-        if !operation.is_done() && !self.has_workers() {
-            self.group.call_hooks();
-            self.group.ports.iter().for_each(|port| _ = port.try_drive());
+        if !operation.is_done() {
+            self.progress_once();
         }
     }
 

@@ -9,8 +9,8 @@ use crate::common::calls::config;
 use hopbine::Wire;
 use hopbine::reduce::Op;
 use hopbine::{
-    Awaited, Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
-    OnTimeout, emulate,
+    Awaited, Blame, Blocks, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault,
+    Hardware, OnTimeout, emulate,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -104,6 +104,39 @@ fn without_workers_testing_is_enough() {
         comm.barrier().unwrap();
     })
     .unwrap();
+}
+
+/// A call in stages goes on while its rank only tests another request; the other ranks need it before that one.
+#[test]
+fn testing_one_request_starts_the_stages_of_another() {
+    for drive in DRIVES {
+        let config = config(&[4], drive)
+            .with(|config| config.preferred = "alltoall=bruck:2".parse().unwrap());
+        emulate(&config, |comm| {
+            let counts = [3000; 4];
+            let given = vec![u64::from(comm.rank()); 12_000];
+            let (mut exchanged, mut summed) = (vec![0; 12_000], vec![1u64; 1 << 17]);
+            comm.scope(|scope| {
+                let blocks = Blocks::new(&counts);
+                let in_stages = scope.alltoallv(&given, blocks, &mut exchanged, blocks)?;
+                if comm.rank() == 0 {
+                    let other = scope.allreduce_in_place(&mut summed, Op::Sum)?;
+                    let start = Instant::now();
+                    while !other.test() {
+                        assert!(start.elapsed() < DEADLINE / 4, "the stages do not go on");
+                        std::thread::yield_now();
+                    }
+                    return in_stages.wait().map(drop);
+                }
+                in_stages.wait()?;
+                scope.allreduce_in_place(&mut summed, Op::Sum)?.wait().map(drop)
+            })
+            .unwrap();
+            assert!(exchanged.chunks(3000).zip(0..).all(|(block, from)| block == [from; 3000]));
+            assert_eq!(summed, vec![4; 1 << 17]);
+        })
+        .unwrap();
+    }
 }
 
 #[test]

@@ -3,14 +3,14 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
 use hopbine::{
-    Blame, Call, CallOptions, Communicator, EmulationConfig, Error, Fault, Hardware, OnTimeout,
-    Wire, emulate,
+    Blame, Call, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware,
+    OnTimeout, Wire, emulate,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -159,6 +159,47 @@ fn requests_go_on_while_their_rank_waits_for_another_call() {
         }
         Ok(())
     });
+}
+
+/// More requests than there are places go on while their rank only tests a request by a plan, also beside workers.
+#[test]
+fn requests_go_on_while_their_rank_tests_another_call() {
+    for drive in [Drive::Inline, Drive::Workers] {
+        let are_started = Barrier::new(2);
+        let config = config(2).with(|config| config.drive = drive);
+        let results = emulate(&config, |comm| {
+            let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+            let mine = [comm.rank() + 1];
+            let (mut sums, mut word) = ([[0]; 40], [comm.rank()]);
+            comm.scope(|scope| {
+                if comm.rank() == 1 {
+                    are_started.wait();
+                }
+                let requests: Result<Vec<_>, _> =
+                    sums.iter_mut().map(|sum| scope.allreduce(&mine, sum, Op::Sum)).collect();
+                let wait_for_all =
+                    || requests?.into_iter().try_for_each(|one| one.wait().map(drop));
+                if comm.rank() == 1 {
+                    wait_for_all()?;
+                    return by_plan.allreduce_in_place(&mut word, Op::Max);
+                }
+                by_plan.scope(|scope| {
+                    let other = scope.allreduce_in_place(&mut word, Op::Max)?;
+                    are_started.wait();
+                    let start = Instant::now();
+                    while !other.test() {
+                        assert!(start.elapsed() < Duration::from_secs(30), "they do not go on");
+                        std::thread::yield_now();
+                    }
+                    other.wait().map(drop)
+                })?;
+                wait_for_all()
+            })?;
+            assert!(sums.iter().all(|sum| *sum == [3]) && word == [1]);
+            Ok::<_, Error>(())
+        });
+        assert_eq!(results.unwrap(), [Ok(()), Ok(())]);
+    }
 }
 
 /// More calls than there are places follow a request that is neither tested nor waited for.
