@@ -293,6 +293,7 @@ impl Communicator {
     ) -> Result<Communicator, Error> {
         let AgreedContext { number, slot } = agreed;
         let world = self.inner.world.clone();
+        world.engine.note_several_comms();
         let context = context(members.world_rank(0), number);
         let inner = Arc::new(Inner::new(world.clone(), members.clone(), context));
         let made = Communicator { inner, options: self.options.clone() };

@@ -31,8 +31,9 @@ pub enum Status {
     Unknown,
 }
 
-/// A counter, modulo 2^28, that a rank increments while it waits. If it does not change for long, the rank does not
-/// wait there any more, or does nothing at all.
+/// A counter, modulo 2^27, that a rank increments while it waits. If it does not change for long, the rank does not
+/// wait there any more, or does nothing at all. The lowest bit, below the counter, says that the rank has several
+/// communicators.
 pub type Beat = u32;
 
 /// Encodes a word. Its kind is in both the lowest and the highest 4 bits, so that a half-written word is recognised
@@ -58,6 +59,16 @@ const AT_HARDWARE: u64 = GIVEN_UP + FAULTS.len() as u64;
 const NOBODY: Rank = (1 << 28) - 1;
 
 impl Status {
+    /// Whether the rank waits and has several communicators, so that other threads of it may wait for other ranks.
+    pub(crate) fn has_several_comms(self) -> bool {
+        match self {
+            Status::WaitsFor(_, beat) | Status::AtGates(_, beat) | Status::AtHardware(_, beat) => {
+                beat % 2 == 1
+            }
+            _ => false,
+        }
+    }
+
     /// The word that other ranks read. A status that occurs only in answers is encoded as [`Busy`](Status::Busy).
     pub(super) fn to_word(self) -> u64 {
         match self {

@@ -191,6 +191,11 @@ impl Engine {
         Err(reason.map_or(Error::Closed, |reason| Error::Poisoned(Arc::new(reason))))
     }
 
+    /// Notes that this rank has several communicators, before threads wait on them.
+    pub fn note_several_comms(&self) {
+        self.group.note_several_comms();
+    }
+
     /// Whether something has failed.
     pub fn has_failed(&self) -> bool {
         self.group.failure.is_set()
@@ -267,7 +272,6 @@ impl Engine {
         waiting: bool,
     ) -> Result<(), Error> {
         self.check()?;
-        self.group.note_context(id.0);
         let n_ports = operation.program().ports.len();
         operation.begin();
         if operation.program().staged_bytes > 0 {

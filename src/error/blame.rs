@@ -38,7 +38,8 @@ pub enum Fault {
     /// It has made another call than the rank that found the mismatch: another collective, count, type, operator or
     /// root, or other options. No rank can tell which of the two calls is wrong.
     Elsewhere,
-    /// It waits for a rank that waits for it, directly or through others: their calls differ.
+    /// It waits for a rank that waits for it, directly or through others: their calls differ, unless threads of theirs
+    /// wait on several communicators.
     Circle,
     /// It sends a block of another length than the rank that found the fault, or from which the sender learnt of it,
     /// expects.
@@ -79,9 +80,10 @@ impl fmt::Display for Blame {
                     "rank {rank} sends rank {by} a block of another size than rank {by} expects: their counts must agree"
                 );
             }
-            Fault::Circle => {
-                write!(f, "rank {rank} is in a cycle of waits: the ranks' calls differ")?
-            }
+            Fault::Circle => write!(
+                f,
+                "rank {rank} is in a cycle of waits: the ranks' calls differ, unless their threads wait on several communicators"
+            )?,
             Fault::Failed => write!(f, "rank {rank} has failed")?,
             Fault::Left => write!(f, "rank {rank} has left")?,
         }

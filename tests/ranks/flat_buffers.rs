@@ -1,6 +1,8 @@
 //! Small collectives over shared memory on communicators other than the world's. They use flat buffers as long as any
 //! are free.
 
+use std::time::Duration;
+
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
@@ -201,4 +203,32 @@ fn the_next_call_of_another_rank_is_not_taken_for_this_one() {
         Ok(())
     });
     assert!(results.unwrap().iter().all(Result::<(), Error>::is_ok));
+}
+
+/// Each rank of a cycle waits for the next on one communicator and computes before its call on another. Ranks that
+/// see one wait of each other do not take that for calls that differ, not even a rank that has only one communicator.
+#[test]
+fn waits_on_several_communicators_are_no_cycle() {
+    let (timeout, late) = (Duration::from_millis(300), Duration::from_secs(3));
+    for n_ranks in [2, 3] {
+        let config = config(&[n_ranks]).with(|config| config.timeout = timeout);
+        let results = emulate(&config, |world| {
+            let me = world.rank();
+            let part = world.split((me + 2 >= n_ranks).then_some(0), 0)?;
+            std::thread::scope(|threads| {
+                let in_part = threads.spawn(|| {
+                    let Some(part) = part else { return Ok(()) };
+                    if part.rank() == n_ranks - 2 {
+                        std::thread::sleep(late);
+                    }
+                    part.barrier()
+                });
+                if me == 1 {
+                    std::thread::sleep(late);
+                }
+                world.barrier().and(in_part.join().unwrap())
+            })
+        });
+        assert_eq!(results.unwrap(), vec![Ok(()); n_ranks as usize]);
+    }
 }

@@ -204,8 +204,8 @@ fn is_certain(group: &PortGroup, blame: Blame, moves: bool) -> bool {
         Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
         // The rank may still arrive.
         Fault::Absent => false,
-        // A rank publishes one of its waits. If its threads wait for different things, an apparent circle need not be
-        // one. Nor is it one while its messages move.
+        // A rank publishes one of its waits. If threads of a rank wait for different things, an apparent circle need
+        // not be one. Nor is it one while its messages move.
         Fault::Elsewhere | Fault::Circle => !group.has_several_comms() && !moves,
     }
 }
@@ -337,8 +337,8 @@ impl WaitedFor {
         }
     }
 
-    /// Statuses of the ranks, even if no chain of waits leads to them: see [`Search::survey`]. This rank keeps
-    /// publishing that it waits, since other ranks may check twice meanwhile.
+    /// Statuses of the ranks, even if no chain of waits leads to them: see [`Search::survey`]. Notes whether one has
+    /// several communicators. This rank keeps publishing that it waits, since other ranks may check twice meanwhile.
     fn survey(
         self,
         group: &PortGroup,
@@ -346,7 +346,11 @@ impl WaitedFor {
         effort: Effort,
     ) -> Result<Vec<(Rank, Status)>, Option<Blame>> {
         let publish = || group.publish(self.status(group));
-        self.begin_search(group, patience).survey(effort.ranks(group), publish)
+        let statuses = self.begin_search(group, patience).survey(effort.ranks(group), publish)?;
+        if statuses.iter().any(|(_, status)| status.has_several_comms()) {
+            group.note_several_comms();
+        }
+        Ok(statuses)
     }
 
     /// A rank that does not wait, by the surveys `earlier` and `now`: it is busy, or has not updated its

@@ -72,7 +72,7 @@ pub(crate) struct PortGroup {
     pub(crate) pool: Arc<MemoryPool>,
     pub(crate) failure: Arc<Failure>,
     pub(crate) config: EngineConfig,
-    /// Whether operations of several communicators have been started.
+    /// Whether this rank, or one of which it has learnt that, has several communicators.
     pub(crate) several_comms: AtomicBool,
     /// Counts the statuses that waits of this rank have published.
     pub(crate) beat: AtomicU32,
@@ -86,24 +86,22 @@ pub(crate) struct PortGroup {
 }
 
 impl PortGroup {
-    /// Whether operations of several communicators have been started, perhaps by several
-    /// threads.
+    /// Whether this rank, or one of which it has learnt that, has several communicators: perhaps its threads wait for
+    /// different things.
     pub(crate) fn has_several_comms(&self) -> bool {
         // Relaxed: never goes back.
         self.several_comms.load(Ordering::Relaxed)
     }
 
-    /// Notes that an operation of the communicator with this context starts.
-    pub(crate) fn note_context(&self, context: u64) {
-        if context != 0 && !self.has_several_comms() {
-            self.several_comms.store(true, Ordering::Relaxed);
-        }
+    /// Notes that a rank has several communicators.
+    pub(crate) fn note_several_comms(&self) {
+        self.several_comms.store(true, Ordering::Relaxed);
     }
 
     /// The number for the next status of a waiting rank.
     pub(crate) fn next_beat(&self) -> Beat {
         // Relaxed: only has to change.
-        self.beat.fetch_add(1, Ordering::Relaxed)
+        self.beat.fetch_add(2, Ordering::Relaxed) | Beat::from(self.has_several_comms())
     }
 
     /// Publishes this rank's status for other ranks.
