@@ -83,6 +83,11 @@ run_rust() {
   for level in funneled serialized multiple; do
     ranks 4 "${messages[@]}" "$programs/mpi" own $level || status=1
   done
+  for level in funneled serialized; do
+    for drive in worker workers; do
+      ranks 2 HOPBINE_BACKEND=mpi HOPBINE_DRIVE=$drive "$programs/mpi" no-workers $level || status=1
+    done
+  done
   ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_DRIVE=workers "$programs/mpi" own multiple || status=1
   ranks 3 "$programs/mpi" own multiple || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" many || status=1

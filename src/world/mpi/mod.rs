@@ -114,7 +114,7 @@ impl Backend for Mpi {
 
     fn drive(&self, wanted: Drive) -> Result<Drive, String> {
         match wanted {
-            Drive::Workers if !self.0.library.is_free() => Err(
+            Drive::Workers | Drive::Worker if !self.0.library.is_free() => Err(
                 "over MPI, workers need MPI_THREAD_MULTIPLE, but MPI was initialised without it"
                     .to_owned(),
             ),

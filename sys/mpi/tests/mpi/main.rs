@@ -33,6 +33,7 @@ fn main() {
     match arguments[..] {
         ["matrix"] => matrix(),
         ["own", level] => own::run(level),
+        ["no-workers", level] => own::no_workers(level),
         ["many"] => own::many(),
         ["ahead"] => own::ahead(),
         ["missing"] => own::missing(),

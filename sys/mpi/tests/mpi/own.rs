@@ -98,6 +98,18 @@ fn no_worlds() {
     }
 }
 
+/// Workers would call MPI beside the program, which this thread level does not allow. The environment asks for them.
+pub fn no_workers(level: &str) {
+    start(level);
+    let mut rank = 0;
+    // SAFETY: a constant communicator, and a valid address for the result.
+    assert_eq!(unsafe { ffi::PMPI_Comm_rank(world_comm(), &mut rank) }, 0);
+    // SAFETY: all ranks of the program call it.
+    let refused = unsafe { init_mpi(world_comm()) }.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("workers need MPI_THREAD_MULTIPLE"), "{refused}");
+    finalize(rank as u32, level);
+}
+
 /// hopbine beside the program's own use of MPI, at a thread level.
 pub fn run(level: &str) {
     let wanted = start(level);
