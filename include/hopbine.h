@@ -807,8 +807,9 @@ int hopbine_init_exchange(const hopbine_exchange_t *exchange,
 // This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an MPI_Comm
 // itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which is in
 // sys/mpi/functions.c of hopbine's source; the program compiles it with its MPI. Later calls use the functions of
-// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits may call
-// `progress` with `argument`, until hopbine_finalize() has returned; `progress` may be null.
+// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits and may call
+// MPI may call `progress` with `argument`, until hopbine_finalize() has returned, but below MPI_THREAD_MULTIPLE not
+// while another thread calls MPI for hopbine; `progress` may be null.
 int hopbine_init_mpi(const void *functions,
                      const void *comm,
                      void (*progress)(void *argument),

@@ -111,16 +111,15 @@ fn init_world(
     Ok(())
 }
 
-/// Registers the exchange's `progress` to be called while ranks wait.
-fn progress_while_waiting(world: &World, exchange: hopbine_exchange_t) {
-    if let Some(progress) = exchange.progress {
-        world.communicator().on_idle(Box::new(move || {
-            // Captures the whole structure, which is `Send` and `Sync`, not its field.
-            let exchange = &exchange;
-            // SAFETY: the promise of the caller that provides the exchange.
-            unsafe { progress(exchange.argument) }
-        }));
-    }
+/// The exchange's `progress`, if there is one, to be called while ranks wait.
+fn progress_of(exchange: hopbine_exchange_t) -> Option<Box<dyn Fn() + Send + Sync>> {
+    let progress = exchange.progress?;
+    Some(Box::new(move || {
+        // Captures the whole structure, which is `Send` and `Sync`, not its field.
+        let exchange = &exchange;
+        // SAFETY: the promise of the caller that provides the exchange.
+        unsafe { progress(exchange.argument) }
+    }))
 }
 
 /// Starts hopbine with the ranks that the environment describes (HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS,
@@ -159,7 +158,9 @@ pub unsafe extern "C" fn hopbine_init_exchange(
         }
         init_world(world, || {
             let world = hopbine::init_over(Box::new(exchange))?;
-            progress_while_waiting(&world, exchange);
+            if let Some(progress) = progress_of(exchange) {
+                world.communicator().on_idle(progress);
+            }
             Ok(world)
         })
     })
@@ -169,8 +170,9 @@ pub unsafe extern "C" fn hopbine_init_exchange(
 /// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an MPI_Comm
 /// itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which is in
 /// sys/mpi/functions.c of hopbine's source; the program compiles it with its MPI. Later calls use the functions of
-/// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits may call
-/// `progress` with `argument`, until hopbine_finalize() has returned; `progress` may be null.
+/// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits and may call
+/// MPI may call `progress` with `argument`, until hopbine_finalize() has returned, but below MPI_THREAD_MULTIPLE not
+/// while another thread calls MPI for hopbine; `progress` may be null.
 ///
 /// # Safety
 /// `functions` is null or the result of hopbine_mpi_functions(); `comm` is null or points to an MPI_Comm of the same
@@ -197,7 +199,9 @@ pub unsafe extern "C" fn hopbine_init_mpi(
             }?;
             let size = world.communicator().size() as c_int;
             let shared = hopbine_exchange_t { rank: 0, size, allgather: None, progress, argument };
-            progress_while_waiting(&world, shared);
+            if let Some(progress) = progress_of(shared) {
+                world.on_idle_in_mpi(progress);
+            }
             Ok(world)
         })
     })

@@ -7,6 +7,7 @@ use super::mpi::session::Session;
 use super::mpi::unusable;
 use crate::comm::communicator::Communicator;
 use crate::endpoint::mpi::Comm;
+use crate::engine::OnIdle;
 use crate::error::Error;
 
 /// Joins a world of the ranks of `comm`, in its order: for programs that have initialised MPI themselves. All ranks
@@ -32,6 +33,19 @@ pub unsafe fn init_mpi(comm: ffi::MPI_Comm) -> Result<World, Error> {
 }
 
 impl World {
+    /// As [`Communicator::on_idle`], for a function that calls the MPI that this world was made over. Only threads that
+    /// may call MPI call it, and below `MPI_THREAD_MULTIPLE` only while no other thread calls MPI for hopbine. A world
+    /// that was not made over MPI never calls it.
+    pub fn on_idle_in_mpi(&self, on_idle: OnIdle) {
+        let Some(session) = self.session() else { return };
+        let library = session.library.clone();
+        self.communicator().on_idle(Box::new(move || {
+            if let Some(_inside) = library.try_enter() {
+                on_idle();
+            }
+        }));
+    }
+
     /// Makes a communicator of the ranks of `comm`, in its order; apart from that it is independent of `comm`. All
     /// ranks of `comm` must call it; other ranks need not.
     ///

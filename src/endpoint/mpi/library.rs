@@ -2,7 +2,7 @@
 //!
 //! All calls use the `PMPI_` names, since profiling tools, hopbine's own among them, replace the plain ones.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use super::ffi;
 
@@ -81,6 +81,18 @@ impl Library {
             Rule::OneAtATime => Ok(Inside(Some(lock(&ONE)))),
             Rule::Only(thread) if *thread == this_thread() => Ok(Inside(None)),
             Rule::Only(_) => Err(other_thread()),
+        }
+    }
+
+    /// As [`enter`](Library::enter), but `None` on a thread that may not call MPI, or not now.
+    pub fn try_enter(&self) -> Option<Inside> {
+        match &self.0 {
+            Rule::OneAtATime => match ONE.try_lock() {
+                Err(TryLockError::WouldBlock) => None,
+                Err(TryLockError::Poisoned(guard)) => Some(Inside(Some(guard.into_inner()))),
+                Ok(guard) => Some(Inside(Some(guard))),
+            },
+            _ => self.enter().ok(),
         }
     }
 
@@ -181,12 +193,23 @@ mod tests {
     fn one_thread_at_a_time_calls_mpi_for_all_worlds() {
         let [one, other] = [Library(Rule::OneAtATime), Library(Rule::OneAtATime)];
         let inside = one.enter().unwrap();
+        assert!(other.try_enter().is_none());
         std::thread::scope(|threads| {
             let later = threads.spawn(|| other.enter().map(drop));
             std::thread::sleep(std::time::Duration::from_millis(50));
             assert!(!later.is_finished());
             drop(inside);
             later.join().unwrap().unwrap();
+        });
+        assert!(other.try_enter().is_some());
+    }
+
+    #[test]
+    fn a_thread_that_may_not_call_mpi_does_not_enter() {
+        let library = Library(Rule::Only(this_thread()));
+        assert!(library.try_enter().is_some());
+        std::thread::scope(|threads| {
+            assert!(threads.spawn(|| library.try_enter().is_none()).join().unwrap());
         });
     }
 }

@@ -13,7 +13,7 @@ use crate::sync::lock;
 /// See the module documentation.
 #[derive(Debug)]
 pub(in crate::world) struct Session {
-    pub(super) library: Arc<Library>,
+    pub(in crate::world) library: Arc<Library>,
     /// A duplicate of the program's communicator.
     pub(super) comm: Comm,
     /// Another duplicate, for roll calls.
