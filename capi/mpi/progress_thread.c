@@ -26,6 +26,8 @@ static int is_ending(void) { return __atomic_load_n(&is_at_end, __ATOMIC_ACQUIRE
 static void sleep_until_wanted(void) {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
+    /* The loads of `are_under_way` must not precede the store: see wake_progress_thread(). */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     while (!hooks->are_under_way() && !is_ending()) pthread_cond_wait(&wanted, &lock);
     __atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&lock);
