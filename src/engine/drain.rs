@@ -1,15 +1,54 @@
 //! Tear-down of ports and of an engine: waits until none of their messages are in flight.
 
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
-use crate::endpoint::Event;
+use crate::endpoint::{Event, Status};
 use crate::error::{Awaited, Error};
 use crate::planted::{self, Planted};
 
 use super::diagnosis::watchdog::{WaitedFor, Watchdog};
+use super::engine::Engine;
 use super::pace::Pace;
 use super::run::group::{PortGroup, ProgressState};
 use super::run::port::{Port, State};
+
+/// A call under way that starts operations later: while this value lives, a [drain](Engine::drain) waits.
+pub struct Admitted(#[expect(dead_code, reason = "held")] Arc<()>);
+
+impl Engine {
+    /// Admits a call that starts operations later, even after [`close`](Engine::close).
+    ///
+    /// # Errors
+    /// As [`check`](Engine::check).
+    pub fn admit(&self) -> Result<Admitted, Error> {
+        let admitted = Admitted(self.group.admitted.clone());
+        // Pairs with the fence in `close`: this thread sees that the engine is closed, or `drain` sees this call.
+        fence(Ordering::SeqCst);
+        self.check().map(|()| admitted)
+    }
+
+    /// Refuses every call from now on; what is [`Admitted`] still starts operations.
+    pub fn close(&self) {
+        // Relaxed: see `check`.
+        self.is_closed.store(true, Ordering::Relaxed);
+        // See `admit`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Waits at tear-down, after [`close`](Engine::close), until nothing is under way and all data that this engine
+    /// has written have arrived in its peers' memory.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] if nothing moved for the time-out (at least 1 s if only the device has work left),
+    /// [`Error::Wire`], and [`Error::Poisoned`] after an earlier failure. After an error, data may still arrive in
+    /// peers' memory at any time.
+    pub fn drain(&self) -> Result<(), Error> {
+        self.group.drain().inspect_err(|error| self.group.fail(error))?;
+        self.group.publish(Status::Left);
+        Ok(())
+    }
+}
 
 impl Port {
     /// Drives the port while a run is under way; then closes it, so that it accepts no further run. Returns true once
@@ -96,17 +135,22 @@ impl PortGroup {
         Ok(())
     }
 
-    /// Waits until the runs of all ports have finished and all data that the ports have written have arrived.
+    /// Waits until no call starts operations any more, the runs of all ports have finished, and all data that the ports
+    /// have written have arrived.
     ///
     /// # Errors
-    /// As [`Engine::drain`](super::Engine::drain).
+    /// As [`Engine::drain`].
     pub(super) fn drain(&self) -> Result<(), Error> {
         self.drain_hooks()?;
         for port in &*self.ports {
             let mut pace = Pace::new(self);
             let mut watchdog = Watchdog::default();
             let mut moves = self.n_moves();
-            while !port.is_drained()? {
+            let is_drained = || {
+                let is_open = Arc::strong_count(&self.admitted) > 1 && !self.failure.is_set();
+                if is_open { Ok(false) } else { port.is_drained() }
+            };
+            while !is_drained()? {
                 self.progress();
                 let has_moved = self.has_moved(&mut moves);
                 if !pace.round(self, has_moved) {
@@ -115,7 +159,7 @@ impl PortGroup {
                 let awaited = port.awaited_first();
                 if let Err(error) = watchdog.check(self, WaitedFor::TearDown(port.id)) {
                     // Progress during the search for the cause means that nothing has failed.
-                    if port.is_drained()? {
+                    if is_drained()? {
                         break;
                     }
                     if port.awaited_first() == awaited {

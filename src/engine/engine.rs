@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, Weak};
 use hopbine_torus::PortId;
 
 use crate::Rank;
-use crate::endpoint::{Endpoint, Status, Time, UnexpectedBytes};
+use crate::endpoint::{Endpoint, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 use crate::timeline::{Ring, Tracer};
@@ -36,7 +36,7 @@ use super::run::worker::Worker;
 pub struct Engine {
     pub(super) group: PortGroup,
     pub(super) workers: Vec<Worker>,
-    is_closed: AtomicBool,
+    pub(super) is_closed: AtomicBool,
     staged_bytes: AtomicU64,
     /// The recorder of the rank's timeline, if tracing is enabled.
     tracer: Option<Box<Tracer>>,
@@ -81,6 +81,7 @@ impl Engine {
             hooks: Mutex::default(),
             n_hooks: AtomicU32::new(0),
             n_hook_moves: AtomicU64::new(0),
+            admitted: Arc::default(),
         };
         let mut engine = Engine {
             group,
@@ -179,10 +180,13 @@ impl Engine {
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
         // Relaxed: the ports refuse an operation that misses a concurrent failure or `close` here.
-        if !self.has_failed() && !self.is_closed.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        self.refusal()
+        if self.is_closed.load(Ordering::Relaxed) { self.refusal() } else { self.check_failure() }
+    }
+
+    /// Returns an error after an earlier failure.
+    #[inline]
+    fn check_failure(&self) -> Result<(), Error> {
+        if self.has_failed() { self.refusal() } else { Ok(()) }
     }
 
     #[cold]
@@ -220,7 +224,7 @@ impl Engine {
         if !user_memory::needs_keys(&self.group.ports, operation) {
             return Ok(());
         }
-        self.check()?;
+        self.check_failure()?;
         // SAFETY: the caller's promise.
         unsafe { user_memory::register(&self.group.ports, operation, memory, keep, keys) }
     }
@@ -232,7 +236,7 @@ impl Engine {
     /// The memory must stay valid until the keys have been released.
     ///
     /// # Errors
-    /// As [`register`](Engine::register).
+    /// As [`register`](Engine::register); [`Error::Closed`] after [`close`](Engine::close).
     pub unsafe fn register_explicitly(&self, memory: UserMemory) -> Result<UserKeys, Error> {
         self.check()?;
         // SAFETY: the caller's promise.
@@ -253,7 +257,8 @@ impl Engine {
     /// the communicator with that context must start the same operation under this number. No other operation under
     /// way may have the same `id`, and operations with [`StartOrder::InOrder`] start in the order of their numbers.
     /// Posts the first messages, unless a running worker is about to. `waiting` says that the caller waits for the
-    /// operation at once.
+    /// operation at once. The caller has called [`check`](Engine::check), or the call that the operation is part of is
+    /// [`Admitted`](super::Admitted).
     ///
     /// # Safety
     /// Until the operation is done, the first memory must stay valid for reads and unchanged, the second valid for
@@ -261,7 +266,7 @@ impl Engine {
     /// may be absent (null, length 0). No other thread may start `operation` meanwhile.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after [`close`](Engine::close).
+    /// [`Error::Poisoned`] after an earlier failure.
     pub unsafe fn start(
         &self,
         operation: &Arc<Operation>,
@@ -271,7 +276,7 @@ impl Engine {
         order: StartOrder,
         waiting: bool,
     ) -> Result<(), Error> {
-        self.check()?;
+        self.check_failure()?;
         let n_ports = operation.program().ports.len();
         operation.begin();
         if operation.program().staged_bytes > 0 {
@@ -355,25 +360,6 @@ impl Engine {
         let rings: Vec<Ring> =
             self.group.ports.iter().filter_map(|port| port.lock_state().ring.take()).collect();
         tracer.write(&rings);
-    }
-
-    /// Refuses every operation from now on.
-    pub fn close(&self) {
-        // Relaxed: see `check`.
-        self.is_closed.store(true, Ordering::Relaxed);
-    }
-
-    /// Waits at tear-down, after [`close`](Engine::close), until nothing is under way and all data that this engine
-    /// has written have arrived in its peers' memory.
-    ///
-    /// # Errors
-    /// [`Error::Timeout`] if nothing moved for the time-out (at least 1 s if only the device has work left),
-    /// [`Error::Wire`], and [`Error::Poisoned`] after an earlier failure. After an error, data may still arrive in
-    /// peers' memory at any time.
-    pub fn drain(&self) -> Result<(), Error> {
-        self.group.drain().inspect_err(|error| self.group.fail(error))?;
-        self.group.publish(Status::Left);
-        Ok(())
     }
 
     /// Ends the endpoints, which release resources of other ranks. Call it after [`drain`](Engine::drain) has

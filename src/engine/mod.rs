@@ -63,6 +63,7 @@ pub use compile::program::Program;
 #[cfg(feature = "internals")]
 pub use compile::program::{Buffer, Fold, ListRange, Move, PortProgram, Region, Task};
 pub use diagnosis::operation::OperationWatch;
+pub use drain::Admitted;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
 pub use run::backoff::OnIdle;

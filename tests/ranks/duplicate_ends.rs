@@ -1,8 +1,10 @@
 //! How communicators end: in any order, while handles exist, and when ranks panic.
 
+use std::time::Duration;
+
 use crate::common::calls::{checked, config};
 use hopbine::reduce::Op;
-use hopbine::{CallOptions, Drive, Error, emulate};
+use hopbine::{Blocks, CallOptions, Drive, Error, Wire, emulate};
 
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
 
@@ -35,6 +37,63 @@ fn what_outlives_a_communicator_works_and_what_outlives_the_world_refuses() {
             assert_eq!(persistent.start(), Err(Error::Closed));
             assert_eq!(third.barrier(), Err(Error::Closed));
             assert_eq!(third.duplicate().map(drop), Err(Error::Closed));
+        }
+    }
+}
+
+/// A call that a rank has begun goes on while the world ends on this rank, even if its other ranks come later: in
+/// stages by a plan, on another thread or by itself, and by a plan after an attempt on the flat buffer.
+#[test]
+fn the_end_of_the_world_waits_for_all_stages_of_a_call() {
+    let bruck = CallOptions::new().algorithm("bruck:2");
+    let cases = [
+        (Wire::Network, bruck.clone(), true),
+        (Wire::Memory, bruck.clone(), true),
+        (Wire::Memory, CallOptions::new(), true),
+        (Wire::Network, bruck.clone(), false),
+        (Wire::Memory, bruck, false),
+    ];
+    for (wire, options, is_blocking) in cases {
+        for drive in DRIVES {
+            let config = config(&[4], drive).with(|config| config.wire = wire);
+            let calls = emulate(&config, |comm| {
+                let (second, given) = (comm.duplicate().unwrap(), vec![comm.rank(); 12_000]);
+                let second = second.with(options.clone());
+                let is_late = comm.rank() > 0;
+                std::thread::sleep(Duration::from_millis(300) * u32::from(is_late));
+                let blocks = Blocks::new(&[3000; 4]);
+                let mut persistent = second.alltoallv_init(given.clone(), blocks, blocks).unwrap();
+                if !is_blocking {
+                    persistent.start().unwrap();
+                }
+                let call = move || {
+                    let mut taken = vec![0; 12_000];
+                    if is_blocking {
+                        second.alltoallv(&given, blocks, &mut taken, blocks).unwrap();
+                    } else {
+                        persistent.wait().unwrap();
+                        taken.copy_from_slice(persistent.buffer().unwrap());
+                    }
+                    taken
+                };
+                // Rank 0 leaves the world meanwhile.
+                let begun: Box<dyn FnOnce() -> Vec<u32> + Send> = if is_blocking {
+                    let thread = std::thread::spawn(call);
+                    Box::new(|| thread.join().unwrap())
+                } else {
+                    Box::new(call)
+                };
+                if is_late {
+                    let taken = begun();
+                    return Box::new(|| taken) as Box<_>;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+                begun
+            });
+            let want: Vec<u32> = (0..4).flat_map(|from| [from; 3000]).collect();
+            for call in calls.unwrap() {
+                assert_eq!(call(), want);
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ impl Communicator {
         Some(self.with_trace(call, || unsafe {
             match small {
                 Some(small) => self.perform_by_hardware(small, call).map(drop),
-                None => self.run_by_plan(call, memory),
+                None => self.run_by_plan(call, memory, None),
             }
         }))
     }

@@ -9,7 +9,7 @@ use crate::comm::call::options::Hardware;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::inner::Inner;
 use crate::comm::state::small::{Refusal, Requests, SmallCollectives, Terms, Waiter};
-use crate::engine::GatesWatch;
+use crate::engine::{Admitted, GatesWatch};
 use crate::error::Error;
 
 impl Communicator {
@@ -74,7 +74,7 @@ impl Communicator {
         Ok(small)
     }
 
-    /// Performs a checked, normalized call by the hardware. Returns false if the hardware hands the call back.
+    /// Performs a checked, normalized call by the hardware. Returns the call, admitted, if the hardware hands it back.
     /// Operations under way advance meanwhile.
     ///
     /// # Safety
@@ -84,7 +84,7 @@ impl Communicator {
         &self,
         small: &dyn SmallCollectives,
         call: &Call,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Admitted>, Error> {
         let (engine, caller) = (&self.inner.world.engine, self.caller());
         let _open = self.inner.keep_open();
         let mut waiter = self.inner.hardware_waiter();
@@ -98,7 +98,7 @@ impl Communicator {
                 if !waiter.gave_up && engine.allows_mismatch() => {}
             Err(error) => engine.fail(error),
         }
-        outcome
+        outcome.map(|()| waiter.handed_back)
     }
 }
 
@@ -119,6 +119,7 @@ impl Inner {
             next_operation: self.next_operation(),
             watch: None,
             gave_up: false,
+            handed_back: None,
         }
     }
 
@@ -159,12 +160,19 @@ pub(super) struct HardwareWaiter<'a> {
     /// Watches over a wait that is not short.
     watch: Option<GatesWatch<'a>>,
     gave_up: bool,
+    /// The call, if the hardware has handed it back.
+    handed_back: Option<Admitted>,
 }
 
 impl Waiter for HardwareWaiter<'_> {
     fn may_start(&mut self) -> Result<u32, Error> {
         self.inner.world.engine.check()?;
         Ok(self.next_operation)
+    }
+
+    fn hand_back(&mut self) -> Result<(), Error> {
+        self.handed_back = Some(self.inner.world.engine.admit()?);
+        Ok(())
     }
 
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {

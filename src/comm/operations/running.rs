@@ -15,7 +15,7 @@ use crate::comm::programs::ready::{Compiled, Ready, SizeExchange};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::ticket_lock::Ticket;
 use crate::endpoint::Tag;
-use crate::engine::{Engine, Operation, OperationWatch, StartOrder, UserMemory};
+use crate::engine::{Admitted, Engine, Operation, OperationWatch, StartOrder, UserMemory};
 use crate::error::Error;
 
 impl Communicator {
@@ -67,17 +67,19 @@ impl Communicator {
     unsafe fn perform(&self, call: &Call) -> Result<(), Error> {
         let small = self.gates_for(call)?;
         let memory = call.check(self.caller())?;
-        if let Some(small) = small
+        let mut handed_back = None;
+        if let Some(small) = small {
             // SAFETY: the caller's promise.
-            && unsafe { self.perform_by_hardware(small, call) }?
-        {
-            return Ok(());
+            handed_back = unsafe { self.perform_by_hardware(small, call) }?;
+            if handed_back.is_none() {
+                return Ok(());
+            }
         }
         // SAFETY: the caller's promise, and `check` as in `launch`.
-        unsafe { self.run_by_plan(call, memory) }
+        unsafe { self.run_by_plan(call, memory, handed_back) }
     }
 
-    /// Performs a checked, normalized call on its memory by a plan.
+    /// Performs a checked, normalized call on its memory by a plan, perhaps one that has been admitted.
     ///
     /// # Safety
     /// As [`launch_prepared`](Communicator::launch_prepared), until this returns.
@@ -86,11 +88,14 @@ impl Communicator {
         &self,
         call: &Call,
         memory: [UserMemory; 2],
+        admitted: Option<Admitted>,
     ) -> Result<(), Error> {
-        self.inner.world.engine.check()?;
+        if admitted.is_none() {
+            self.inner.world.engine.check()?;
+        }
         let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
         // SAFETY: the caller's promise.
-        unsafe { prepared.run(memory, !self.options.register_anew) }
+        unsafe { prepared.run(memory, !self.options.register_anew, admitted) }
     }
 
     /// Checks a normalized call and gets an operation for it with `options`: those of the communicator, or a copy
@@ -211,14 +216,22 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// As [`Engine::start`], until this returns.
     ///
     /// # Errors
-    /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::prepare_next`].
-    pub(crate) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
+    /// As [`Engine::admit`], [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::prepare_next`].
+    pub(crate) unsafe fn run(
+        mut self,
+        memory: [UserMemory; 2],
+        keep: bool,
+        mut admitted: Option<Admitted>,
+    ) -> Result<(), Error> {
         let n_stages = self.n_stages();
+        if n_stages > 1 && admitted.is_none() {
+            admitted = Some(self.inner.world.engine.admit()?);
+        }
         let (mut numbers, mut stage) = (None, 0);
         loop {
             let (inner, ready) = self.stage(stage);
             let (engine, memory) = (&inner.world.engine, ready.memory(memory));
-            let Ready { operation, keys, watch, .. } = &mut *ready;
+            let Ready { operation, keys, watch, size_exchange, .. } = &mut *ready;
             // SAFETY: the buffers stay valid until the keys have been released, here.
             let registered = unsafe { engine.register(operation, memory, keep, keys) };
             registered.inspect_err(|error| {
@@ -237,6 +250,9 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                 let started =
                     unsafe { engine.start(operation, memory, keys, id, start_order(stage), true) };
                 drop(ticket);
+                if size_exchange.is_none() {
+                    drop(admitted.take());
+                }
                 started.and_then(|()| engine.wait(operation, id, watch))
             };
             engine.release(keys);

@@ -6,7 +6,7 @@ use super::run::Run;
 use super::running::{OperationNumbers, Prepared, start_order};
 use crate::comm::programs::ready::Ready;
 use crate::comm::state::inner::Inner;
-use crate::engine::{ProgressHook, ProgressState, UserMemory};
+use crate::engine::{Admitted, ProgressHook, ProgressState, UserMemory};
 use crate::error::Error;
 use crate::planted::{self, Planted};
 use crate::timeline::Procedure;
@@ -29,6 +29,8 @@ pub(crate) struct Stages {
     registration: RegistrationLifetime,
     /// Numbers of the operations, while the call is under way.
     active: Option<OperationNumbers>,
+    /// Held until the last of several stages has started.
+    admitted: Option<Admitted>,
     stage: usize,
     /// An error that occurred while another call of the rank advanced this one.
     failure: Option<Box<Error>>,
@@ -61,8 +63,8 @@ impl Stages {
         memory: [UserMemory; 2],
         registration: RegistrationLifetime,
     ) -> Self {
-        let (active, failure, started) = Default::default();
-        Stages { prepared, memory, registration, active, stage: 0, failure, started }
+        let (active, admitted, failure, started) = Default::default();
+        Stages { prepared, memory, registration, active, admitted, stage: 0, failure, started }
     }
 
     pub(super) fn inner(&self) -> &Arc<Inner> {
@@ -92,7 +94,7 @@ impl Stages {
         let (stage, n_stages) = (self.stage, self.prepared.n_stages());
         let (inner, ready) = self.prepared.stage(stage);
         let (engine, memory) = (&inner.world.engine, ready.memory(self.memory));
-        let Ready { operation, keys, watch, .. } = ready;
+        let Ready { operation, keys, watch, size_exchange, .. } = ready;
         watch.begin();
         let (ticket, numbers) = inner.numbers(self.active, n_stages);
         // SAFETY: the promise made to `Stages::new`.
@@ -104,6 +106,9 @@ impl Stages {
             engine.release(keys);
         } else {
             self.active = Some(numbers);
+        }
+        if size_exchange.is_none() {
+            self.admitted = None;
         }
         started
     }
@@ -143,6 +148,9 @@ impl Stages {
         while self.failure.is_none() && self.is_next_due() {
             self.failure = self.finish_stage(numbers).err().map(Box::new);
         }
+        if self.failure.is_some() {
+            self.admitted = None;
+        }
     }
 
     /// Whether the current stage is done and another one follows.
@@ -156,7 +164,7 @@ impl Stages {
         let failure = self.failure.take();
         let outcome = failure.map_or_else(|| self.finish_stage(numbers), |failure| Err(*failure));
         if !matches!(outcome, Ok(false)) {
-            self.active = None;
+            (self.active, self.admitted) = (None, None);
             if let Some(start) = self.started.take() {
                 self.record(start, numbers);
             }
@@ -181,9 +189,17 @@ impl Run for Stages {
         if self.active.is_some() {
             return Err(Error::Active);
         }
+        let (inner, ready) = self.prepared.stage(self.stage);
+        match ready.size_exchange {
+            Some(_) => self.admitted = Some(inner.world.engine.admit()?),
+            None => inner.world.engine.check()?,
+        }
         self.started = self.prepared.inner.start_ticks();
-        self.register()?;
-        self.start_stage()
+        let started = self.register().and_then(|()| self.start_stage());
+        if started.is_err() {
+            self.admitted = None;
+        }
+        started
     }
 
     fn is_active(&self) -> bool {

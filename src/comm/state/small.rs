@@ -58,8 +58,8 @@ pub(crate) trait SmallCollectives: Send + Sync {
     /// The reason why it cannot.
     fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal>;
 
-    /// Performs a call that it [`serves`](SmallCollectives::serves). Returns false if it hands the call back: an
-    /// alltoall whose blocks are too long, of which no rank knows all sizes. All ranks return the same.
+    /// Performs a call that it [`serves`](SmallCollectives::serves), or [hands it back](Waiter::hand_back), as all ranks
+    /// do: an alltoall whose blocks are too long, of which no rank knows all sizes.
     ///
     /// # Safety
     /// As [`Communicator::call`](crate::Communicator::call).
@@ -71,7 +71,7 @@ pub(crate) trait SmallCollectives: Send + Sync {
         call: &Call,
         caller: Caller,
         waiter: &mut dyn Waiter,
-    ) -> Result<bool, Error>;
+    ) -> Result<(), Error>;
 
     /// Waits for the call under way, and runs `f` before another one starts.
     fn between_calls(&self, f: &mut dyn FnMut());
@@ -148,6 +148,12 @@ pub(crate) trait Waiter {
     /// # Errors
     /// The reason why it may not.
     fn may_start(&mut self) -> Result<u32, Error>;
+
+    /// Leaves the call to a plan, which ranks may start after this rank has refused further calls.
+    ///
+    /// # Errors
+    /// The reason why it may not be performed.
+    fn hand_back(&mut self) -> Result<(), Error>;
 
     /// Waits, since there is nothing else to do: for this member of the communicator, if it is known.
     ///

@@ -83,6 +83,8 @@ pub(crate) struct PortGroup {
     pub(crate) hooks: Mutex<Vec<Weak<dyn ProgressHook>>>,
     pub(crate) n_hooks: AtomicU32,
     pub(crate) n_hook_moves: AtomicU64,
+    /// Every [`Admitted`](crate::engine::Admitted) holds a copy.
+    pub(crate) admitted: Arc<()>,
 }
 
 impl PortGroup {

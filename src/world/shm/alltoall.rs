@@ -73,8 +73,7 @@ impl SharedFlatBuffer {
         unsafe { self.read((me, 0..n), of, input, (call.recv, None), find) }
     }
 
-    /// Performs an alltoall of blocks of any size, unless its blocks are too long on some rank. Returns whether it
-    /// has.
+    /// Performs an alltoall of blocks of any size, or hands it back if its blocks are too long on some rank.
     ///
     /// # Safety
     /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
@@ -83,9 +82,9 @@ impl SharedFlatBuffer {
         call: &Call,
         caller: Caller,
         waiter: &mut dyn Waiter,
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Error> {
         let (Some(recv), size) = (call.recv_blocks, call.dtype.size_bytes() as u64) else {
-            return Ok(false);
+            return waiter.hand_back();
         };
         let (send, input) = match call.send_blocks {
             Some(send) if !call.in_place => (send, call.send),
@@ -97,7 +96,7 @@ impl SharedFlatBuffer {
         let calls_to_skip = self.calls_to_skip.load(Ordering::Relaxed);
         if calls_to_skip as u32 > 0 {
             self.calls_to_skip.store(calls_to_skip - 1, Ordering::Relaxed);
-            return Ok(false);
+            return waiter.hand_back();
         }
         let entered = self.enter(flat, call, u64::MAX, waiter)?;
         self.wait_for_room(flat, entered, waiter)?;
@@ -141,7 +140,7 @@ impl SharedFlatBuffer {
             let next = (calls_to_skip >> NEXT_SKIP_SHIFT).max(1);
             self.calls_to_skip
                 .store((2 * next).min(MOST_SKIPPED) << NEXT_SKIP_SHIFT | next, Ordering::Relaxed);
-            return Ok(false);
+            return waiter.hand_back();
         }
         self.calls_to_skip.store(0, Ordering::Relaxed);
         // SAFETY: as above.
@@ -182,7 +181,7 @@ impl SharedFlatBuffer {
                 stores::copy_shared(source, into, len, false);
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 

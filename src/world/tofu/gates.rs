@@ -104,12 +104,7 @@ impl SmallCollectives for Gates {
         GatesInfo::Connected { tni: self.tni, arrangement: self.arrangement.name() }
     }
 
-    unsafe fn perform(
-        &self,
-        call: &Call,
-        _: Caller,
-        waiter: &mut dyn Waiter,
-    ) -> Result<bool, Error> {
+    unsafe fn perform(&self, call: &Call, _: Caller, waiter: &mut dyn Waiter) -> Result<(), Error> {
         let task = self.task(call, true).map_err(|reason| Error::NotServed {
             collective: call.collective,
             name: "barrier gates".to_owned(),
@@ -123,7 +118,7 @@ impl SmallCollectives for Gates {
         let made = unsafe { under_way.perform(task, *history) };
         // After a mismatch all ranks begin a new history, since they may notice it at different calls.
         *history = *made.as_ref().unwrap_or(&History::default());
-        made.map(|_| true)
+        made.map(drop)
     }
 }
 
