@@ -74,6 +74,9 @@ EXPORTED void hopbine_find_by(void *(*find)(const char *name));
  * large-count form is missing; else the call fails. */
 int call_missing_function(const struct call *call, const char *name, MPI_Info info);
 
+/* Number of blocks in the lists of a call. */
+int n_blocks(const struct call *call);
+
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
 

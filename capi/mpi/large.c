@@ -19,9 +19,9 @@ static int is_root(const struct call *call, int is_inter) {
     return call->root == rank;
 }
 
-/* Number of blocks in the lists of a call. */
-static int n_blocks(const struct call *call, int is_inter) {
-    int n = 0;
+int n_blocks(const struct call *call) {
+    int is_inter = 0, n = 0;
+    PMPI_Comm_test_inter(call->comm, &is_inter);
     if (is_inter && call->collective != REDUCE_SCATTER) PMPI_Comm_remote_size(call->comm, &n);
     else PMPI_Comm_size(call->comm, &n);
     return n;
@@ -92,7 +92,7 @@ static int narrow_and_call(const struct call *call, MPI_Info info) {
     int is_inter = 0;
     if (call->comm == MPI_COMM_NULL) return call_with_int_counts(call, given, info);
     PMPI_Comm_test_inter(call->comm, &is_inter);
-    const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call, is_inter) : 0;
+    const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call) : 0;
     int error = error_of(call, root);
     if (error != MPI_SUCCESS || n == 0)
         return error == MPI_SUCCESS ? call_with_int_counts(call, given, info) : fail(call, error);

@@ -136,11 +136,8 @@ static const void *counts_passed(const struct call *call, int *is_sent) {
 
 /* The call's largest block, as the report has it for an alltoallv that hopbine serves. */
 static MPI_Count largest(const struct call *call, const void *counts) {
-    int is_inter = 0, n = 0;
+    const int n = n_blocks(call);
     MPI_Count most = 0;
-    PMPI_Comm_test_inter(call->comm, &is_inter);
-    if (is_inter) PMPI_Comm_remote_size(call->comm, &n);
-    else PMPI_Comm_size(call->comm, &n);
     for (int r = 0; r < n; r++) {
         const MPI_Count count = call->lists->is_wide ? ((const MPI_Count *)counts)[r] : ((const int *)counts)[r];
         most = count > most ? count : most;
