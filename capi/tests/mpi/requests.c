@@ -189,6 +189,9 @@ static void shapes(MPI_Comm comm) {
     MPI_Type_free(&every_third);
     MPI_Type_free(&pair);
     MPI_Type_free_keyval(&key);
+    /* A request that is looked at and is done has its results in the buffer. */
+    for (int flag = 0; !flag;) MPI_Request_get_status(requests[3], &flag, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 30; i++) EXPECT(spread[i] == (rank == 0 || i % 3 == 0 ? i : -1));
     MPI_Waitall(6, requests, MPI_STATUSES_IGNORE);
     EXPECT(n_copied == 0);
     for (int r = 0; r < size; r++) {
@@ -196,7 +199,6 @@ static void shapes(MPI_Comm comm) {
         for (int i = 0; i < 10; i++) EXPECT(columns[10 * r + i] == 100 * r + 3 * i);
         for (int i = 0; i < 2 * (r + 1); i++) EXPECT(recv[r * (r + 1) + i] == 1000 * r + 100 * rank + i);
     }
-    for (int i = 0; i < 30; i++) EXPECT(spread[i] == (rank == 0 || (i % 3 == 0 && i < 30) ? i : -1));
     free(counts);
     free(send);
     free(recv);
