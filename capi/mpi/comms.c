@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 PER_THREAD int in_hopbine;
 
@@ -67,12 +68,27 @@ static void stop(void) {
     PMPI_Group_free(&world_group);
 }
 
+/* Waits until all ranks are in MPI_Finalize: without a limit, as MPI does, while hopbine_finalize() calls a rank missing
+ * that is late. The others' calls may need this rank. */
+static void await_all_ranks(void) {
+    MPI_Request request;
+    uint64_t seen = 0;
+    int are_here = PMPI_Ibarrier(exchange_comm, &request) != MPI_SUCCESS;
+    while (!are_here) {
+        hopbine_progress(world, 1, &seen);
+        if (PMPI_Test(&request, &are_here, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+        /* Ranks that are late get the core. */
+        usleep(100);
+    }
+}
+
 /* Delete callback of an attribute of MPI_COMM_SELF, which MPI_Finalize frees first. If the program has started
  * hopbine itself (`value` is not null), the program has to end it. */
 static int end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     in_hopbine++;
     if (library.end_requests) library.end_requests();
+    if (!value) await_all_ranks();
     if (!value && hopbine_finalize() != HOPBINE_SUCCESS && !hopbine_last_error_is_said_elsewhere())
         fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
     stop();
