@@ -35,7 +35,7 @@ build_mpi_libraries() {
   esac
   mkdir -p "$into/hopbine/$variant"
   objects=$(mktemp -d)
-  common=(mpi_functions init types names comms buffers sides serve call_cache movement reduction ordered pairs vector large intern)
+  common=(mpi_functions init frees types names comms buffers sides serve call_cache movement reduction ordered pairs vector large intern)
   flags=(-std=gnu11 -fPIC -fvisibility=hidden -Iinclude "$@")
   # Without an MPI among what it needs, the library for programs that bring theirs takes theirs. The wrapper would add
   # its own; the compiler that it names does not.

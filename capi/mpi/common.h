@@ -137,6 +137,11 @@ static inline int is_unserved(enum collective collective, enum form form, MPI_Co
 /* Makes the state of a new communicator. All of its ranks call this. */
 void create_state(MPI_Comm comm);
 
+/* Notes that this thread has MPI free `comm`; returns the communicator noted before. Delete callbacks of the program's
+ * attributes may call collectives on it, which MPI serves, on all ranks: its state may be gone already, and MPI would
+ * not delete a new one. */
+MPI_Comm set_dying(MPI_Comm comm);
+
 /* Notes that `comm` is being revoked: hopbine serves nothing on it any more, on this rank. */
 void mark_revoked(MPI_Comm comm);
 

@@ -233,14 +233,26 @@ static void init_state(MPI_Comm comm, struct state *state) {
     free(members);
 }
 
+/* The communicator that this thread has MPI free. */
+static PER_THREAD MPI_Comm dying;
+
+MPI_Comm set_dying(MPI_Comm comm) {
+    const MPI_Comm before = dying;
+    dying = comm;
+    __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+    return before;
+}
+
 /* The state of `comm`. If it has none yet, makes it if `creates`, else returns null. */
 static struct state *find_state(MPI_Comm comm, int creates) {
     static PER_THREAD MPI_Comm last;
     static PER_THREAD struct state *of_last;
     static PER_THREAD unsigned long at;
+    static struct state of_dying = {.reason = "a communicator that is being freed"};
     const unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
     if (of_last && at == now && last == comm) return of_last;
     if (comm == MPI_COMM_NULL) return NULL;
+    if (comm == dying) return &of_dying;
     struct state *state = NULL;
     int found = 0;
     if (PMPI_Comm_get_attr(comm, keyval, &state, &found) != MPI_SUCCESS) return NULL;

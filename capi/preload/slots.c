@@ -107,6 +107,8 @@ BOTH("Graph_create")
 BOTH("Dist_graph_create")
 BOTH("Dist_graph_create_adjacent")
 BOTH("Intercomm_merge")
+BOTH("Comm_free")
+BOTH("Comm_disconnect")
 SLOT("MPIX_Comm_revoke")
 SLOT("PMPIX_Comm_revoke")
 

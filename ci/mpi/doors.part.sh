@@ -17,7 +17,7 @@ build_doors() {
   # The same, with nothing for this MPI beside it.
   mkdir -p "$programs/alone"
   cp "$programs/libhopbine_preload.so" "$programs/alone/"
-  for name in calls orders threads recover requests mixed groups crowd late; do
+  for name in calls orders threads recover requests mixed groups crowd late attributes; do
     beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared capi/tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
@@ -25,7 +25,7 @@ build_doors() {
   for name in place disagree starts passed large comm; do
     beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
-  for name in calls threads recover requests; do
+  for name in calls threads recover requests attributes; do
     beside "$MPICC" "${flags[@]}" -DHB "capi/tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
   done
   [ "$mpi" != openmpi ] ||
@@ -304,6 +304,9 @@ run_doors() {
       $'MPI_Allreduce 5\nMPI_Alltoallw 7\nMPI_Reduce_scatter 1\nallreduce 3' ]] ||
       { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
   done
+  # The program's attributes.
+  ranks 3 "$preload" "$programs/attributes" || status=1
+  ranks 3 "$programs/attributes-hb" || status=1
   # A rank that comes to MPI_Finalize late is no error, and nothing is said.
   said=$(export "${preload?}" HOPBINE_TIMEOUT=3; launch_within "$limit" 3 "$programs/late" 2>&1) || status=1
   [ "$said" = "all have ended" ] || { printf 'FAILED: a rank that is late in MPI_Finalize\n%s\n' "$said"; status=1; }

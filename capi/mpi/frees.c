@@ -1,0 +1,19 @@
+/* Calls that free communicators, from which they are noted until MPI returns. */
+#include "common.h"
+
+#include "interposed.h"
+
+#define FREE(NAME)                                                                                 \
+    EXPORTED int NAME(MPI_Comm *comm) {                                                            \
+        FIND(P##NAME);                                                                             \
+        if (!comm) return next(comm);                                                              \
+        /* A delete callback may free another one. */                                              \
+        const MPI_Comm outer = set_dying(*comm);                                                   \
+        const int code = next(comm);                                                               \
+        set_dying(outer);                                                                          \
+        return code;                                                                               \
+    }                                                                                              \
+    ALIAS_PMPI(NAME, (MPI_Comm *comm))
+
+FREE(MPI_Comm_free)
+FREE(MPI_Comm_disconnect)
