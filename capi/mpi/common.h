@@ -163,7 +163,7 @@ extern struct library library;
 /* hopbine's communicator of all ranks, once hopbine has started. */
 extern hopbine_comm_t world;
 
-/* A duplicate of MPI_COMM_SELF, for messages and packing of this library's. */
+/* A communicator of this rank, for messages and packing of this library's. */
 extern MPI_Comm self_comm;
 
 /* Serves a call, except for what end_job() does. Arguments as in job.h. */

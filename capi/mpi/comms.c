@@ -105,8 +105,9 @@ static void try_to_start(void) {
     refuses_aliases = is_of_mpich();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
-    PMPI_Comm_dup(MPI_COMM_SELF, &self_comm);
+    /* PMPI_Comm_dup would copy the program's attributes. */
+    PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &exchange_comm);
+    PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &self_comm);
     PMPI_Comm_set_errhandler(self_comm, MPI_ERRORS_RETURN);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, self_comm, &pending_receive);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);

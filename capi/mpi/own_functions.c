@@ -13,7 +13,6 @@
 #define PMPI_Allreduce OWN(PMPI_Allreduce)
 #define PMPI_Barrier OWN(PMPI_Barrier)
 #define PMPI_Cancel OWN(PMPI_Cancel)
-#define PMPI_Comm_dup OWN(PMPI_Comm_dup)
 #define PMPI_Comm_free OWN(PMPI_Comm_free)
 #define PMPI_Comm_split OWN(PMPI_Comm_split)
 #define PMPI_Iallgather OWN(PMPI_Iallgather)

@@ -304,9 +304,10 @@ run_doors() {
       $'MPI_Allreduce 5\nMPI_Alltoallw 7\nMPI_Reduce_scatter 1\nallreduce 3' ]] ||
       { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
   done
-  # The program's attributes.
+  # The program's attributes; also if hopbine starts when the world has one.
   ranks 3 "$preload" "$programs/attributes" || status=1
   ranks 3 "$programs/attributes-hb" || status=1
+  ranks 3 HOPBINE_START=call "$programs/attributes-hb" || status=1
   # A rank that comes to MPI_Finalize late is no error, and nothing is said.
   said=$(export "${preload?}" HOPBINE_TIMEOUT=3; launch_within "$limit" 3 "$programs/late" 2>&1) || status=1
   [ "$said" = "all have ended" ] || { printf 'FAILED: a rank that is late in MPI_Finalize\n%s\n' "$said"; status=1; }

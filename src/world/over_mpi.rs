@@ -11,7 +11,8 @@ use crate::engine::OnIdle;
 use crate::error::Error;
 
 /// Joins a world of the ranks of `comm`, in its order: for programs that have initialised MPI themselves. All ranks
-/// of `comm` must call it. It duplicates `comm` (`MPI_Comm_dup`) and communicates on the duplicates only.
+/// of `comm` must call it. It communicates only on communicators that it makes of these ranks (`MPI_Comm_split`, which
+/// copies no attributes of `comm`).
 ///
 /// The backend is that of `HOPBINE_BACKEND`. Without it: Tofu if there is one, else shared memory if all ranks are
 /// on one host, else MPI, with shared memory between the ranks of each host.

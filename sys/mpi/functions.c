@@ -46,7 +46,6 @@ static int allreduce(const void *send, void *recv, int n, word type, word op, wo
 }
 static int barrier(word comm) { return PMPI_Barrier((MPI_Comm)comm); }
 static int cancel(word *request) { WITH(MPI_Request, request, PMPI_Cancel(&own)); }
-static int comm_dup(word comm, word *made) { WITH(MPI_Comm, made, PMPI_Comm_dup((MPI_Comm)comm, &own)); }
 static int comm_free(word *comm) { WITH(MPI_Comm, comm, PMPI_Comm_free(&own)); }
 static int comm_get_attr(word comm, int key, void *value, int *is_set) {
     return PMPI_Comm_get_attr((MPI_Comm)comm, key, value, is_set);
@@ -162,14 +161,14 @@ static int source_of(const struct status *status) { return ((const MPI_Status *)
 
 /* The functions of the table, in the order of src/endpoint/mpi/ffi.rs. */
 #define FUNCTIONS(F)                                                                               \
-    F(allreduce) F(barrier) F(cancel) F(comm_dup) F(comm_free) F(comm_get_attr) F(comm_group)      \
-    F(comm_rank) F(comm_set_errhandler) F(comm_size) F(comm_split) F(comm_test_inter)              \
-    F(error_string) F(finalize) F(finalized) F(get_count) F(get_library_version) F(group_free)     \
+    F(allreduce) F(barrier) F(cancel) F(comm_free) F(comm_get_attr) F(comm_group) F(comm_rank)     \
+    F(comm_set_errhandler) F(comm_size) F(comm_split) F(comm_test_inter) F(error_string)           \
+    F(finalize) F(finalized) F(get_count) F(get_library_version) F(group_free)                     \
     F(group_translate_ranks) F(iallgather) F(iallgatherv) F(ibarrier) F(ibcast) F(improbe)         \
     F(imrecv) F(init_thread) F(initialized) F(intercomm_create) F(iprobe) F(irecv)                 \
     F(is_thread_main) F(isend) F(issend) F(query_thread) F(receive) F(request_free)                \
-    F(request_get_status) F(send_now) F(sendrecv) F(test) F(test_cancelled) F(testall) F(testsome) \
-    F(wait_for) F(waitall)
+    F(request_get_status) F(send_now) F(sendrecv) F(test) F(test_cancelled) F(testall)             \
+    F(testsome) F(wait_for) F(waitall)
 #define FIELD(NAME) __typeof__(&NAME) NAME;
 #define VALUE(NAME) .NAME = NAME,
 

@@ -26,7 +26,8 @@ static int is_its(const void *caller, const char *library) {
         if (is_its(__builtin_return_address(0), LIBRARY)) N += BY;                                 \
         return next ARGUMENTS;                                                                     \
     }
-COUNT("libhopbine", PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), n_comms, 1)
+COUNT("libhopbine", PMPI_Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *made), (comm, colour, key, made),
+      n_comms, 1)
 COUNT("libhopbine", PMPI_Comm_free, (MPI_Comm * comm), (comm), n_comms, -1)
 COUNT("libhopbine_hb", PMPI_Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), n_groups, 1)
 COUNT("libhopbine_hb", PMPI_Group_free, (MPI_Group * group), (group), n_groups, -1)

@@ -100,7 +100,6 @@ functions {
     allreduce PMPI_Allreduce(send: *const c_void, recv: *mut c_void, n: c_int, kind: MPI_Datatype, op: MPI_Op, comm: MPI_Comm);
     barrier PMPI_Barrier(comm: MPI_Comm);
     cancel PMPI_Cancel(request: *mut MPI_Request);
-    comm_dup PMPI_Comm_dup(comm: MPI_Comm, made: *mut MPI_Comm);
     comm_free PMPI_Comm_free(comm: *mut MPI_Comm);
     comm_get_attr PMPI_Comm_get_attr(comm: MPI_Comm, key: c_int, value: *mut c_void, is_set: *mut c_int);
     comm_group PMPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group);

@@ -1,4 +1,4 @@
-//! The MPI session of a world: duplicates of a communicator, from the start of the world to its end.
+//! The MPI session of a world: communicators of its own, from the start of the world to its end.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,9 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(in crate::world) struct Session {
     pub(in crate::world) library: Arc<Library>,
-    /// A duplicate of the program's communicator.
+    /// Of the ranks of the program's communicator.
     pub(super) comm: Comm,
-    /// Another duplicate, for roll calls.
+    /// Of the same ranks, for roll calls.
     pub(super) roll_call_comm: Comm,
     pub(super) rank: Rank,
     pub(super) n_ranks: u32,
@@ -52,9 +52,9 @@ impl Session {
         // SAFETY: the caller's promise.
         unsafe { is_intracommunicator(comm) }?;
         // SAFETY: as above.
-        let comm = unsafe { duplicate(comm) }?;
+        let comm = unsafe { communicator_like(comm) }?;
         // SAFETY: as above.
-        let roll_call_comm = unsafe { duplicate(comm) }?;
+        let roll_call_comm = unsafe { communicator_like(comm) }?;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a communicator of ours.
         unsafe {
@@ -102,7 +102,7 @@ impl Session {
             } else {
                 let _inside = self.library.enter()?;
                 // SAFETY: a communicator of ours.
-                let comm = unsafe { duplicate(self.comm) }?;
+                let comm = unsafe { communicator_like(self.comm) }?;
                 comms.push(comm);
                 comm
             };
@@ -265,15 +265,16 @@ fn no_world(what: &str) -> WireError {
     WireError::new("joining a world", reason)
 }
 
-/// Makes a duplicate that returns errors; collective.
+/// Makes a communicator of the same ranks that returns errors; collective. `MPI_Comm_dup` would copy the program's
+/// attributes.
 ///
 /// # Safety
 /// `comm` must be a communicator, and MPI must be running.
-unsafe fn duplicate(comm: Comm) -> Result<Comm, WireError> {
+unsafe fn communicator_like(comm: Comm) -> Result<Comm, WireError> {
     let mut own = comm;
     // SAFETY: the caller's promise.
     unsafe {
-        check("MPI_Comm_dup", ffi::PMPI_Comm_dup(comm.0, &mut own.0))?;
+        check("MPI_Comm_split", ffi::PMPI_Comm_split(comm.0, 0, 0, &mut own.0))?;
         let returns = ffi::PMPI_Comm_set_errhandler(own.0, ffi::errors_return());
         check("MPI_Comm_set_errhandler", returns)?;
     }

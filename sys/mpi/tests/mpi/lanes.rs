@@ -93,7 +93,7 @@ impl Port {
         let mut comm = ffi::comm_null();
         // SAFETY: both ranks call it, between init and finalize; the communicator lives until the end.
         let (endpoint, comm) = unsafe {
-            assert_eq!(ffi::PMPI_Comm_dup(ffi::comm_world(), &mut comm), 0);
+            assert_eq!(ffi::PMPI_Comm_split(ffi::comm_world(), 0, 0, &mut comm), 0);
             assert_eq!(ffi::PMPI_Comm_set_errhandler(comm, ffi::errors_return()), 0);
             (MpiEndpoint::new(Arc::new(Library::get().unwrap()), Comm(comm)).unwrap(), comm)
         };
