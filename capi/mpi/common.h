@@ -11,6 +11,8 @@
 
 #include <hopbine.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 
 /* Exported symbols: HB_ and MPI_ calls, and functions for the Fortran modules. */
@@ -66,6 +68,21 @@ void start(void);
 
 /* The same from within an HB_ call, if all ranks of MPI_COMM_WORLD make that call and it may block. */
 void start_with(MPI_Comm comm, enum form form);
+
+/* A thread that watches how long this rank waits in MPI for all ranks of MPI_COMM_WORLD: one in which hopbine is not loaded
+ * never comes, and MPI waits without a limit. */
+struct watch {
+    sem_t is_over;
+    pthread_t thread;
+    double seconds;
+    int rank, is_on;
+};
+void begin_watch(struct watch *this);
+void end_watch(struct watch *this);
+
+/* The name of MPI's kind by its version text, as the header of the standard ABI does not tell it: "Open MPI", "MPICH"
+ * (derivatives, too), or null. */
+const char *kind_of_mpi(void);
 
 /* Sets the function that looks up MPI's functions. libhopbine_preload.so calls it first (preload.c). */
 EXPORTED void hopbine_find_by(void *(*find)(const char *name));
@@ -224,6 +241,9 @@ int read_settings(int prints_errors);
 /* The value of HOPBINE_START: hopbine starts at the end of MPI_Init, or with the first call that needs it. */
 enum start_time { AT_INIT, AT_CALL, AT_UNKNOWN };
 enum start_time start_wanted(void);
+
+/* What HOPBINE_ONLY and HOPBINE_EXCEPT allow, as one number: it must be the same on all ranks. */
+unsigned all_wanted(void);
 
 /* Whether HOPBINE_ONLY and HOPBINE_EXCEPT allow a collective. */
 int is_wanted(enum collective collective);

@@ -3,10 +3,13 @@
 
 #include "../../sys/mpi/functions.h"
 #include <hopbine_mpi.h>
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 PER_THREAD int in_hopbine;
@@ -50,12 +53,48 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* Whether MPI is MPICH or a derivative, by its version text: the header of the standard ABI does not tell. */
-static int is_of_mpich(void) {
-    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+const char *kind_of_mpi(void) {
+    /* As long as any MPI's text: this MPI may be another than the header's. */
+    static char text[8192];
     int length = 0;
     PMPI_Get_library_version(text, &length);
-    return strstr(text, "MPICH") || strstr(text, "Intel") || strstr(text, "MVAPICH");
+    const int is_of_mpich = strstr(text, "MPICH") || strstr(text, "Intel") || strstr(text, "MVAPICH");
+    return strstr(text, "Open MPI") ? "Open MPI" : is_of_mpich ? "MPICH" : NULL;
+}
+
+/* Says after HOPBINE_TIMEOUT whom this rank waits for, unless the watch is over before. */
+static void *watch(void *argument) {
+    struct watch *const this = argument;
+    struct timespec until;
+    int code;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)this->seconds + 1;
+    while ((code = sem_timedwait(&this->is_over, &until)) != 0 && errno == EINTR) continue;
+    if (code != 0)
+        fprintf(stderr, "hopbine: rank %d has waited %g s for other ranks to start hopbine; it may not be loaded there\n",
+                this->rank, this->seconds);
+    return NULL;
+}
+
+void begin_watch(struct watch *this) {
+    const char *const set = getenv("HOPBINE_TIMEOUT");
+    const double seconds = set ? atof(set) : 0;
+    sigset_t all, before;
+    /* hopbine refuses other values when it starts. */
+    this->seconds = seconds > 0 && seconds <= 1e9 ? seconds : 60;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &this->rank);
+    sem_init(&this->is_over, 0, 0);
+    /* The program's signals are its own threads'. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    this->is_on = pthread_create(&this->thread, NULL, watch, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void end_watch(struct watch *this) {
+    sem_post(&this->is_over);
+    if (this->is_on) pthread_join(this->thread, NULL);
+    sem_destroy(&this->is_over);
 }
 
 /* Leaves all further calls to MPI, and frees what start() has made besides hopbine. */
@@ -100,22 +139,31 @@ static int end(MPI_Comm comm, int key, void *value, void *extra) {
 static void try_to_start(void) {
     int rank, size, good, first;
     const char *reason = NULL;
+    struct watch watch;
     wants_report = hopbine_report_wanted();
     list_types();
-    refuses_aliases = is_of_mpich();
+    const char *const kind = kind_of_mpi();
+    refuses_aliases = kind && strcmp(kind, "MPICH") == 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    begin_watch(&watch);
     /* PMPI_Comm_dup would copy the program's attributes. */
     PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &exchange_comm);
     PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &self_comm);
     PMPI_Comm_set_errhandler(self_comm, MPI_ERRORS_RETURN);
     PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, self_comm, &pending_receive);
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
-    /* The first rank whose variables are not valid says why. */
-    const int unclear = read_settings(0) ? size : rank;
+    /* The first rank whose variables are not valid, or not those of rank 0, says why. */
+    const int is_valid = read_settings(0);
+    unsigned of_first = all_wanted();
+    PMPI_Bcast(&of_first, 1, MPI_UNSIGNED, 0, exchange_comm);
+    const int unclear = is_valid && all_wanted() == of_first ? size : rank;
     PMPI_Allreduce(&unclear, &first, 1, MPI_INT, MPI_MIN, exchange_comm);
+    end_watch(&watch);
     if (first < size) {
-        if (first == rank) read_settings(1);
+        if (first == rank && read_settings(1))
+            fprintf(stderr, "hopbine: rank %d has another HOPBINE_ONLY or HOPBINE_EXCEPT than rank 0: all ranks need the "
+                            "same; MPI serves all calls\n", rank);
         stop();
         return;
     }

@@ -5,12 +5,36 @@
 #include "forms.h"
 #include "interposed.h"
 #include <hopbine_mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Ends a program of another kind of MPI than this library's: MPI's handles are other types there. All MPIs of the standard
+ * ABI are of one kind, whatever their names. */
+static void refuse_another_kind(void) {
+#if defined MPI_ABI_VERSION
+    const char *const own = NULL;
+#elif defined OPEN_MPI
+    const char *const own = "Open MPI";
+#else
+    const char *const own = "MPICH";
+#endif
+    const char *const kind = kind_of_mpi();
+    if (!own || !kind || strcmp(own, kind) == 0) return;
+    fprintf(stderr, "hopbine: the program has %s, but its libhopbine_hb.so was built for %s; link that of lib/hopbine/%s\n",
+            kind, own, strcmp(kind, "MPICH") == 0 ? "mpich" : "openmpi");
+    _exit(1);
+}
 
 /* HOPBINE_START=call on one rank holds for all ranks. HB_Init is libhopbine_preload.so's if that is loaded. */
 static void start_at_init(void) {
+    refuse_another_kind();
     const int starts = start_wanted() != AT_CALL;
     int all = 0;
+    struct watch watch;
+    begin_watch(&watch);
     PMPI_Allreduce(&starts, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    end_watch(&watch);
     if (all) HB_Init();
 }
 

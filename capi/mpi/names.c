@@ -32,7 +32,9 @@ static int lists(const char *list, const char *name) {
     return 0;
 }
 
-static int wanted[N_COLLECTIVES], requests_wanted;
+/* A bit for each collective, and one for requests. */
+static unsigned wanted;
+enum { REQUESTS = N_COLLECTIVES };
 
 /* The first word of a list that is neither a collective nor `also`, and its length; null if there is none. */
 static const char *unknown_word(const char *list, const char *also, size_t *length) {
@@ -73,13 +75,15 @@ static int has_start(int prints_errors) {
 
 int read_settings(int prints_errors) {
     const char *only = getenv("HOPBINE_ONLY"), *except = getenv("HOPBINE_EXCEPT");
+    wanted = (unsigned)!(except && lists(except, "requests")) << REQUESTS;
     for (int c = 0; c < N_COLLECTIVES; c++)
-        wanted[c] = (!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]));
-    requests_wanted = !(except && lists(except, "requests"));
+        wanted |= (unsigned)((!only || !*only || lists(only, names[c])) && !(except && lists(except, names[c]))) << c;
     return has_start(prints_errors) && has_names("HOPBINE_ONLY", only, "", prints_errors) &&
            has_names("HOPBINE_EXCEPT", except, "requests", prints_errors);
 }
 
-int is_wanted(enum collective collective) { return wanted[collective]; }
+unsigned all_wanted(void) { return wanted; }
 
-int are_requests_wanted(void) { return requests_wanted; }
+int is_wanted(enum collective collective) { return wanted >> collective & 1; }
+
+int are_requests_wanted(void) { return wanted >> REQUESTS & 1; }

@@ -288,10 +288,18 @@ run_doors() {
   ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
   # One rank has a wrong setting: nobody waits for it, and all say why.
   for name in shm mpi; do
-    said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one 2>&1) || status=1
+    said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one HOPBINE_PORTS none 2>&1) || status=1
     [[ $said == *"rank 1: "*HOPBINE_PORTS*none*"MPI serves all calls"* && $said == *"nothing is left"* ]] ||
       { printf 'FAILED: a rank with a wrong setting\n%s\n' "$said"; status=1; }
   done
+  # One rank leaves other calls to MPI.
+  said=$(export HOPBINE_START=call; launch_within 20 3 "$programs/leftovers" one HOPBINE_EXCEPT allreduce 2>&1) || status=1
+  [[ $said == *"rank 1 has another HOPBINE_ONLY or HOPBINE_EXCEPT than rank 0"*"nothing is left"* ]] ||
+    { printf 'FAILED: a rank with another HOPBINE_EXCEPT\n%s\n' "$said"; status=1; }
+  # One rank has no hopbine: the other says what it waits for.
+  said=$(export HOPBINE_TIMEOUT=1; launch_within 10 1 env "$preload" "$programs/heat" 20 20 : -n 1 "$programs/heat" 20 20 2>&1) || true
+  [[ $said == *"rank 0 has waited 1 s for other ranks to start hopbine"* ]] ||
+    { printf 'FAILED: a rank without the library\n%s\n' "$said"; status=1; }
   reported "" 3 "$programs/leftovers" || status=1
   reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
   said=$(export HOPBINE_START=call; launch_within "$limit" 3 "$programs/leftovers" turned 2>&1) || status=1

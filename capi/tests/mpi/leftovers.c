@@ -1,5 +1,5 @@
 /* Checks that the MPI objects which HB_Init makes are freed. If hopbine cannot be started on all ranks (`cannot`), or
- * on one rank with an invalid setting (`one`): at once; also if the program has started hopbine itself with the ranks in
+ * on one rank with another setting (`one NAME VALUE`): at once; also if the program has started hopbine itself with the ranks in
  * another order (`turned`). Else in MPI_Finalize, also if the program has started hopbine itself (`own`). Counts calls
  * from hopbine's libraries, which find these definitions before MPI's. Prints "nothing is left" on rank 0. */
 #define _GNU_SOURCE
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     MPI_Comm everybody = MPI_COMM_WORLD;
     hopbine_comm_t world;
     if (turned) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &everybody);
-    if (one && rank == 1) setenv("HOPBINE_PORTS", "none", 1);
+    if (one && rank == 1) setenv(argv[2], argv[3], 1);
     if (own || turned) EXPECT(hopbine_init_mpi(hopbine_mpi_functions(), &everybody, NULL, NULL, &world) == HOPBINE_SUCCESS);
     HB_Init();
     EXPECT(cannot || turned ? n_comms == 0 && n_groups == 0 && n_requests == 0 : n_comms > 0 && n_groups > 0 && n_requests > 0);

@@ -49,7 +49,7 @@ fn literals(text: &str) -> Vec<String> {
 /// The fixed parts of a message, between Rust's `{...}` and C's `%s`, reduced to letters.
 fn parts(message: &str) -> Vec<String> {
     let mut text = message.trim_start_matches("hopbine: ").replace("{{", "").replace("}}", "");
-    for conversion in ["%.*s", "%s", "%d"] {
+    for conversion in ["%.*s", "%s", "%d", "%g"] {
         text = text.replace(conversion, "{}");
     }
     let pieces = text.split('{').map(|piece| piece.rsplit('}').next().unwrap_or(piece));
