@@ -9,14 +9,17 @@
 #                                              and libhopbine_hb (HB_ calls, and their Fortran module)
 #
 # Any number of MPIs can follow each other in one place: lib/hopbine has what was built for each kind of them (abi,
-# openmpi, mpich), of which libhopbine_preload takes what a program needs. lib/libhopbine_hb.so, the Fortran module and
-# the command have the last one. MPICC, MPIFC, CC and FC may have arguments.
+# openmpi, mpich), of which libhopbine_preload takes what a program needs. lib/libhopbine_hb.so and the Fortran module
+# belong to one of them, since programs are linked to them. MPICC, MPIFC, CC and FC may have arguments.
 #
-#   ONLY=doors MPICC=... ./install.sh          only what stands before this MPI, where the rest has been installed
+#   ONLY=doors MPICC=... ./install.sh          only what stands before this MPI, where the rest has been installed;
+#                                              another MPI's libhopbine_hb.so and Fortran module stay
 #
 # With MPICC the command is linked to that MPI, so that its mpirun can start ranks; MESSAGES=no leaves that out.
 #
 # EMULATOR=no leaves the emulated Tofu device out, which programs on a machine with Tofu do not need.
+#
+# Everybody may read what is installed, whatever the umask is.
 #
 # Packagers: DESTDIR is put before every path that is written, LIBDIR is where libraries go (default: PREFIX/lib; a
 # path below PREFIX). The cargo build takes the versions of Cargo.lock.
@@ -26,6 +29,7 @@
 # Modules of Fortran belong to one compiler: their sources are installed, too, under share/hopbine/fortran.
 set -euo pipefail
 cd "$(dirname "$0")"
+umask 022
 
 if [ $# != 0 ]; then
   sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
@@ -38,12 +42,14 @@ libdir=${LIBDIR:-$prefix/lib}
 profile=${PROFILE:-release}
 only=${ONLY:-all}
 case $prefix in
+*[[:space:]:]*) echo "install.sh: PREFIX must have no spaces and colons, which separate names in LD_PRELOAD: $prefix" >&2; exit 2 ;;
 /*) ;;
 *) echo "install.sh: PREFIX must be an absolute path, not $prefix" >&2; exit 2 ;;
 esac
 [ "$(realpath -m "$prefix")" != "$PWD" ] ||
   { echo "install.sh: PREFIX must be another directory than this one, the source" >&2; exit 2; }
 case $libdir in
+*[[:space:]:]*) echo "install.sh: LIBDIR must have no spaces and colons: $libdir" >&2; exit 2 ;;
 "$prefix"/*) ;;
 *) echo "install.sh: LIBDIR must be a path below PREFIX ($prefix), not $libdir" >&2; exit 2 ;;
 esac
@@ -119,10 +125,10 @@ install_all() {
     export MPICC
     features+=(--features hopbine-cli/mpi)
   fi
-  built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
-  [ "$profile" != dev ] || built=${built%/dev}/debug
+  # Cargo says where the command is, and the libraries with it: variables and files of cargo's choose the directory.
   # shellcheck disable=SC2086 # arguments
-  cargo build --locked --profile "$profile" "${packages[@]}" --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
+  built=$(cargo build --locked --profile "$profile" "${packages[@]}" --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-} \
+    --message-format=json-render-diagnostics | sed -n 's|.*"executable":"\([^"]*\)/hopbine".*|\1|p')
 
   install -d "$to"/{bin,include,share/hopbine/fortran/mpi,share/doc/hopbine} "$lib/cmake/hopbine"
   install -m 755 "$built/hopbine" "$to/bin/hopbine"
@@ -171,6 +177,12 @@ install_mpi_libraries() {
   install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
   install -Dm 644 capi/preload/hopbine-preload.1 -t "$to/share/man/man1"
   variant=$(mpi_variant)
+  if [ "$only" = doors ] && [ -e "$lib/libhopbine_hb.so" ] &&
+    [ "$(readlink "$lib/libhopbine_hb.so")" != "hopbine/$variant/libhopbine_hb.so" ]; then
+    echo "install.sh: HB_ calls: $libdir/libhopbine_hb.so stays $(readlink "$lib/libhopbine_hb.so"), for programs that are" \
+      "linked to it; with this MPI, link $libdir/hopbine/$variant/libhopbine_hb.so" >&2
+    return
+  fi
   for name in libhopbine_hb.so{,".$hopbine_soversion"}; do ln -sfn "hopbine/$variant/$name" "$lib/$name"; done
   install_pc hopbine-hb "HB_ calls beside MPI, served by hopbine" -lhopbine_hb "Requires: hopbine"
   if [ -n "${MPIFC:-}" ]; then

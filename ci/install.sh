@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs as a packager would (DESTDIR, another LIBDIR) and moves that to a place of its own; builds programs on
 # what is there: C (shared and static), C++ and Fortran by pkg-config, and C and Fortran by CMake; runs each as two
-# ranks. Then the names that leave the shared libraries, the man pages, and what is built without the emulated device.
+# ranks; with HB_ calls also after another MPI has been added. Then the names that leave the shared libraries, the man
+# pages, and what is built without the emulated device.
 #
 #   ci/install.sh [MPI]           PROFILE=dev: what the other tests have built; with openmpi or mpich also programs with
 #                                 HB_ calls, in C and Fortran, by pkg-config and CMake
@@ -30,7 +31,9 @@ if [ -n "$mpi" ]; then
 else
   unset MPICC MPIFC
 fi
-DESTDIR=$work/stage PREFIX=$prefix LIBDIR=$lib ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+(umask 077 && DESTDIR=$work/stage PREFIX=$prefix LIBDIR=$lib ./install.sh) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+hidden=$(find "$work/stage" -mindepth 1 ! -type l \( ! -perm -o=r -o -type d ! -perm -o=x \))
+[ -z "$hidden" ] || { printf 'others cannot read what is installed:\n%s\n' "$hidden"; exit 1; }
 ! grep -rlI "$work/stage" "$work/stage" || { echo "what is installed names DESTDIR"; exit 1; }
 mv "$work/stage$prefix" "$prefix"
 export PKG_CONFIG_PATH=$lib/pkgconfig
@@ -106,11 +109,22 @@ EOF
   cmake -S "$work/with-mpi" -B "$work/with-mpi/build" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$(command -v "$MPICC")" \
     -DMPI_Fortran_COMPILER="$(command -v "$MPIFC")" >"$work/log" &&
     cmake --build "$work/with-mpi/build" >>"$work/log" || { cat "$work/log"; exit 1; }
-  for program in "$work"/{hb,hb-fortran,with-mpi/build/c,with-mpi/build/f}; do
-    said=$(HOPBINE_REPORT=1 launch_within 60 2 "$program" 24 24 2>&1) && grep -q '^hopbine report: ' <<<"$said" ||
-      { echo "$program: $said"; exit 1; }
-    echo "${program#"$work"/}, with $mpi: served"
-  done
+  served() {
+    said=$(HOPBINE_REPORT=1 launch_within 60 2 "$1" 24 24 2>&1) && grep -q '^hopbine report: ' <<<"$said" ||
+      { echo "$1: $said"; exit 1; }
+    echo "${1#"$work"/}, with $mpi: served"
+  }
+  for program in "$work"/{hb,hb-fortran,with-mpi/build/c,with-mpi/build/f}; do served "$program"; done
+
+  # Another MPI is added: these programs stay with theirs. With the other's library one ends, and says why.
+  [ "$mpi" = openmpi ] && other=mpich || other=openmpi
+  if (use_mpi "$other"); then
+    (use_mpi "$other" && ONLY=doors MPIFC='' PREFIX=$prefix LIBDIR=$lib ./install.sh) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    served "$work/hb"
+    served "$work/hb-fortran"
+    said=$(launch_within 60 2 env LD_PRELOAD="$lib/hopbine/$other/libhopbine_hb.so" "$work/hb" 24 24 2>&1) || true
+    grep -q "but its libhopbine_hb.so was built for" <<<"$said" || { echo "with the library for $other: $said"; exit 1; }
+  fi
 fi
 
 # The library to preload is found from any place, and by the command; its benchmark has all sides.
