@@ -1,8 +1,8 @@
 //! Provides hopbine with the MPI that a Rust program is linked to, the MPI of the compiler wrapper `MPICC`:
 //!
 //! ```toml
-//! hopbine = "0.1"
-//! hopbine-mpi = { version = "0.1", features = ["linked"] }
+//! hopbine = { path = "../hopbine-source" }
+//! hopbine-mpi = { path = "../hopbine-source/sys/mpi", features = ["linked"] }
 //! ```
 //!
 //! Call `provide()` before `hopbine::init()` or `hopbine::init_mpi()`. hopbine itself can be built without an MPI; C
