@@ -20,6 +20,8 @@ use crate::endpoint::Tag;
 /// Contents of a file.
 pub(super) struct Timeline<'a> {
     pub(super) rank: Rank,
+    /// The number of the rank's world.
+    pub(super) world: u64,
     /// Whether the time is that of a simulated wire.
     pub(super) is_virtual: bool,
     pub(super) scale: Scale,
@@ -101,14 +103,14 @@ impl Timeline<'_> {
     }
 
     fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
-        let Timeline { rank, is_virtual, scale, .. } = self;
+        let Timeline { rank, world, is_virtual, scale, .. } = self;
         let clock = if *is_virtual { "virtual" } else { "monotonic" };
         let host = clock_number();
         let n_dropped = self.n_dropped();
         write!(
             out,
-            "{{\"displayTimeUnit\": \"ns\",\n\"otherData\": {{\"hopbine\": {}, \"rank\": {rank}, \"host\": \
-             \"{host:016x}\", \"clock\": \"{clock}\", \"dropped\": {n_dropped}, \"rounds\": [",
+            "{{\"displayTimeUnit\": \"ns\",\n\"otherData\": {{\"hopbine\": {}, \"rank\": {rank}, \"world\": \
+             \"{world:016x}\", \"host\": \"{host:016x}\", \"clock\": \"{clock}\", \"dropped\": {n_dropped}, \"rounds\": [",
             Quoted(crate::VERSION)
         )?;
         for (number, &[came, left]) in self.rounds.iter().enumerate() {
@@ -269,6 +271,7 @@ mod tests {
         note(&mut port, Kind::Ended, 4_000, 0, 0);
         let timeline = Timeline {
             rank: 5,
+            world: 9,
             is_virtual: false,
             scale: Ticks::Nanoseconds.scale(),
             rounds: &[[1, 1_001]],
@@ -279,6 +282,7 @@ mod tests {
         let mut text = Vec::new();
         timeline.write_to(&mut text).unwrap();
         let json: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(json["otherData"]["world"], "0000000000000009");
         assert_eq!(json["otherData"]["rounds"], serde_json::json!([[0.001, 1.001]]));
         let events = json["traceEvents"].as_array().unwrap();
         let of = |cat: &str| events.iter().find(|event| event["cat"] == cat).unwrap();

@@ -1,7 +1,7 @@
 //! The timeline of a rank: its rings, the labels of its calls, and the offset of its clock from those of other hosts.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex};
 
 use super::ring::Ring;
 use super::ticks::Ticks;
@@ -22,6 +22,9 @@ pub struct TraceConfig {
     pub file: String,
     /// Number of latest records of 64 bytes kept for each port, and for the rank's calls.
     pub records: usize,
+    /// A number that only the ranks of one world have, by which their files are known from those of another run. `None`:
+    /// this process has all ranks.
+    pub(crate) world: Option<u64>,
 }
 
 impl TraceConfig {
@@ -30,9 +33,12 @@ impl TraceConfig {
 
     /// A timeline written to `file`.
     pub fn new(file: impl Into<String>) -> Self {
-        TraceConfig { file: file.into(), records: TraceConfig::RECORDS }
+        TraceConfig { file: file.into(), records: TraceConfig::RECORDS, world: None }
     }
 }
+
+/// The number of a world whose ranks this process has all.
+static OWN_WORLD: LazyLock<u64> = LazyLock::new(hopbine_meet::fresh_number);
 
 /// The rank's calls, and their labels.
 struct Calls {
@@ -118,6 +124,7 @@ impl Tracer {
         let Calls { ring, labels } = &*lock(&self.calls);
         let timeline = file::Timeline {
             rank: self.rank,
+            world: self.config.world.unwrap_or(*OWN_WORLD),
             is_virtual: self.ticks.is_virtual(),
             scale: self.ticks.scale(),
             rounds: &lock(&self.rounds),

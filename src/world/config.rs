@@ -248,7 +248,7 @@ pub(super) fn gate_sum(get: Lookup<'_>) -> Result<bool, Error> {
 /// The timeline that the environment requests.
 pub(super) fn trace(get: Lookup<'_>) -> Result<Option<TraceConfig>, Error> {
     let records = TRACE_RECORDS.number(get)?.unwrap_or(TraceConfig::RECORDS);
-    Ok(TRACE.get(get).map(|file| TraceConfig { file, records }))
+    Ok(TRACE.get(get).map(|file| TraceConfig { records, ..TraceConfig::new(file) }))
 }
 
 /// What happens to a wait that is too long, by the environment.

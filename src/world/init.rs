@@ -35,10 +35,12 @@ use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::small::GatesInfo;
 use crate::comm::state::world_state::{MOST_RANKS, Settings};
+use crate::endpoint::exchange_error;
 use crate::endpoint::shm::Reading;
 use crate::engine::EngineConfig;
 use crate::error::{Error, WireError};
 use crate::memory::stores::CAN_STREAM;
+use crate::timeline::TraceConfig;
 
 /// This process as one of the ranks of a job.
 ///
@@ -104,6 +106,17 @@ pub fn init() -> Result<World, Error> {
 /// As [`init`].
 pub fn init_over(exchange: Box<dyn Exchange>) -> Result<World, Error> {
     World::join(&from_environment, Bootstrap::Exchange(exchange))
+}
+
+/// The timeline's settings with a number that only this world has: rank 0's. All ranks record timelines, or none does.
+///
+/// # Errors
+/// [`WireError`] of the exchange.
+fn of_world(trace: TraceConfig, exchange: &mut dyn Exchange) -> Result<TraceConfig, WireError> {
+    let numbers = exchange.allgather(&hopbine_meet::fresh_number().to_le_bytes());
+    let numbers = numbers.map_err(|error| exchange_error(&error))?;
+    let world = numbers.iter().next().and_then(|first| first.try_into().ok());
+    Ok(TraceConfig { world: world.map(u64::from_le_bytes), ..trace })
 }
 
 /// How the ranks are connected.
@@ -252,6 +265,8 @@ impl World {
             .map(|Shm { may_read, .. }| NodeMemory { node: neighbourhood.node_number, may_read });
         let place = neighbourhood.node.place;
         let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, node_memory };
+        let trace = trace.map(|trace| of_world(trace, exchange.as_mut())).transpose();
+        let trace = trace.map_err(startup)?;
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let reading = opened.reading.clone();
         let config = EngineConfig {

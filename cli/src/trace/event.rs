@@ -106,6 +106,8 @@ impl Clock {
 #[derive(Clone, Debug)]
 pub struct File {
     pub clock: Clock,
+    /// What only files of one run have in common; empty in predicted ones.
+    pub world: String,
     /// The host whose clock measured the events.
     pub host: String,
     /// Times in ns at which the rank entered and left each synchronisation round. No rank leaves a round before all
@@ -146,6 +148,7 @@ impl File {
         let events = json["traceEvents"].as_array()?.iter().filter(|event| event["ph"] == "X");
         Some(File {
             clock,
+            world: about["world"].as_str().unwrap_or_default().to_owned(),
             host: about["host"].as_str().unwrap_or_default().to_owned(),
             rounds: about["rounds"].as_array()?.iter().map(round).collect::<Option<_>>()?,
             n_dropped: about["dropped"].as_u64().unwrap_or(0),

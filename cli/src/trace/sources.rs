@@ -1,6 +1,6 @@
 //! Combines files: the files of one run on one clock, and several runs aligned with each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Clock, Event, File, Kind};
 
@@ -17,7 +17,7 @@ pub struct Together {
     pub notes: Vec<String>,
 }
 
-/// Combines files. A file joins the latest run with the same kind of clock that has none of its ranks. Times of the
+/// Combines files. A file joins the latest run of its world with the same kind of clock that has none of its ranks. Times of the
 /// first run start at 0. Each later run is shifted so that its last call starts together with the first run's last
 /// call of the same name and size.
 pub fn together(files: Vec<File>) -> Together {
@@ -32,7 +32,7 @@ pub fn together(files: Vec<File>) -> Together {
     for file in files {
         let ranks = file.ranks();
         let fits = |run: &&mut Vec<File>| {
-            run[0].clock == file.clock
+            (run[0].clock, &run[0].world) == (file.clock, &file.world)
                 && run.iter().all(|other| other.ranks().iter().all(|rank| !ranks.contains(rank)))
         };
         match runs.iter_mut().rev().find(fits) {
@@ -48,7 +48,7 @@ pub fn together(files: Vec<File>) -> Together {
         for (number, other) in (2..).zip(others) {
             let (shift, note) = beside(first, other);
             other.shift(shift);
-            notes.push(format!("run {number} ({}): {note}", other.clock.name()));
+            notes.push(format!("run {number} ({}, {}): {note}", other.clock.name(), other.ranks()));
         }
     }
     Together { sources, notes }
@@ -115,6 +115,15 @@ impl Source {
         self.events.iter_mut().for_each(|event| event.ns = event.ns.map(|ns| ns + by));
     }
 
+    /// Its ranks, in words.
+    fn ranks(&self) -> String {
+        let ranks: BTreeSet<u32> = self.events.iter().map(|event| event.rank).collect();
+        match (ranks.first(), ranks.last()) {
+            (Some(first), Some(last)) if first < last => format!("ranks {first} to {last}"),
+            (first, _) => format!("rank {}", first.unwrap_or(&0)),
+        }
+    }
+
     /// The calls of all ranks.
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter().filter(|event| event.kind == Kind::Call)
@@ -162,7 +171,7 @@ mod tests {
 
     fn file(clock: Clock, host: &str, rounds: &[[i64; 2]], events: Vec<Event>) -> File {
         let (host, rounds) = (host.to_owned(), rounds.to_vec());
-        File { clock, host, rounds, n_dropped: 0, events }
+        File { clock, world: "a".to_owned(), host, rounds, n_dropped: 0, events }
     }
 
     #[test]
@@ -179,6 +188,18 @@ mod tests {
         // Between 2020 - 1100 and 2090 - 1000: 1005 +- 85.
         assert_eq!(starts, [0, 5]);
         assert!(notes[0].contains("1.005 us ahead") && notes[0].contains("0.085 us"), "{notes:?}");
+    }
+
+    #[test]
+    fn ranks_that_an_older_run_left_are_a_run_of_their_own() {
+        let of = |rank, world: &str| {
+            let one = file(Clock::Measured, "a", &[], vec![call(rank, "barrier", 0, 5000)]);
+            File { world: world.to_owned(), ..one }
+        };
+        let files = vec![of(0, "new"), of(1, "new"), of(2, "old"), of(3, "old")];
+        let Together { sources, notes } = together(files);
+        assert_eq!(sources.iter().map(|run| run.events.len()).collect::<Vec<_>>(), [2, 2]);
+        assert!(notes[0].starts_with("run 2 (measured, ranks 2 to 3): "), "{notes:?}");
     }
 
     #[test]

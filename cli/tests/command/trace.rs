@@ -125,6 +125,29 @@ fn simulated_and_predicted_lie_beside_each_other() {
     assert!(words.contains(&"rank 3, port 0") && words.contains(&"predicted"), "{words:?}");
 }
 
+/// The documented glob also finds what an earlier run of more ranks has left.
+#[test]
+fn files_of_another_run_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    for n in [3, 2] {
+        let run = format!("run allreduce --torus {n} --bytes 8 --backend shm --iterations 1");
+        traced(
+            directory.path(),
+            &[],
+            &format!("launch -n {n} {} {run}", env!("CARGO_BIN_EXE_hopbine")),
+        );
+    }
+    let files = [0, 1, 2].map(|rank| format!("trace.{rank}.json"));
+    let files = files.map(|name| directory.path().join(name).display().to_string()).join(" ");
+    let output = command(&format!("trace {files}")).output_in_time();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("run 2 (measured, rank 2): "),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
 #[test]
 fn what_is_dropped_is_said() {
     let directory = tempfile::tempdir().unwrap();
