@@ -62,7 +62,7 @@ pub fn meminfo(name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Threads and processes that are left for other programs.
+/// Threads and processes that are left for other programs, at most half of a limit.
 const OTHER_TASKS: u64 = 200;
 /// Memory mappings of a thread (stack, guard and others), as measured with 1024 threads.
 const MAPS_PER_THREAD: u64 = 5;
@@ -92,10 +92,14 @@ pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), 
         ("ulimit -u", getrlimit(Resource::Nproc).current),
     ];
     for (name, limit) in limits {
-        let most = limit.map(|limit| limit.saturating_sub(OTHER_TASKS));
+        let most = limit.map(tasks_within);
         within(what, "threads and processes", tasks, most, name, instead)?;
     }
     Ok(())
+}
+
+fn tasks_within(limit: u64) -> u64 {
+    limit - OTHER_TASKS.min(limit / 2)
 }
 
 /// Refuses more open files than this process may have, after raising its own limit as far as permitted.
@@ -158,6 +162,11 @@ mod tests {
         assert!(error.starts_with("all need 18446744073709551615 threads"), "{error}");
         assert!(error.ends_with("; use less"), "{error}");
         assert!(check_files("nothing", 1, "").is_ok());
+    }
+
+    #[test]
+    fn a_low_limit_still_allows_some_tasks() {
+        assert_eq!([2, 200, 4096].map(tasks_within), [1, 100, 3896]);
     }
 
     #[test]

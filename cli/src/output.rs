@@ -178,13 +178,15 @@ impl Replacement {
             let message = format!("{} is not a directory", directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
-        if !may_be_written(directory) {
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        accessat(CWD, directory, wanted, AtFlags::EACCESS).map_err(|error| {
+            let error = io::Error::from(error);
+            let directory = directory.display();
             let message = format!(
-                "cannot create a file in {}, where the text is written before it is renamed",
-                directory.display()
+                "cannot create a file in {directory}, where the text is written before it is renamed: {error}"
             );
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-        }
+            io::Error::new(error.kind(), message)
+        })?;
         let before = before.map(|found| Before {
             permissions: found.permissions(),
             owner: found.uid(),
@@ -234,12 +236,6 @@ fn standard_stream(found: &Metadata) -> Option<io::Result<File>> {
     };
     let (out, error) = (io::stdout(), io::stderr());
     [out.as_fd(), error.as_fd()].into_iter().map(duplicate).find(is_it)
-}
-
-/// Whether this process may create files in a directory.
-fn may_be_written(directory: &Path) -> bool {
-    let wanted = Access::WRITE_OK | Access::EXEC_OK;
-    accessat(CWD, directory, wanted, AtFlags::EACCESS).is_ok()
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -337,6 +333,18 @@ mod tests {
         assert!(error.to_string().contains("not a regular file"), "{error}");
         assert!(std::fs::symlink_metadata(&path).unwrap().is_symlink());
         assert_eq!(entries(directory.path()), 1);
+    }
+
+    #[test]
+    fn a_directory_without_permission_is_named_with_the_reason() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(directory.path(), Permissions::from_mode(0o555)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            return; // who may write everywhere
+        }
+        let error = OutputArg::to(&directory.path().join("out.txt")).write("text").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("before it is renamed: Permission denied"), "{error}");
     }
 
     /// Output that is not finished, for instance after an error, changes nothing.

@@ -49,7 +49,7 @@ pub(crate) fn check_protocol(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8]
     };
     Err(format!(
         "rank {rank} uses {other}, rank {me} protocol {PROTOCOL}: all ranks of a job need the same \
-         release of hopbine"
+         release of hopbine, and the same HOPBINE_BACKEND"
     ))
 }
 
@@ -106,7 +106,7 @@ mod tests {
         assert!(refusal.contains("rank 3 uses protocol 2, rank 0 protocol 1"), "{refusal}");
         for none in [&b""[..], b"hopb", b"hopb\x01\0\0", b"something else"] {
             let refusal = check_protocol(none, 3, 0).unwrap_err();
-            assert!(refusal.contains("rank 3") && refusal.contains("release"), "{refusal}");
+            assert!(refusal.contains("rank 3") && refusal.contains("HOPBINE_BACKEND"), "{refusal}");
         }
     }
 }

@@ -215,9 +215,10 @@ pub(super) fn tuning(get: Lookup<'_>) -> Result<Option<Tuning>, Error> {
 /// [`Error::Setting`].
 pub(super) fn tuning_for(wanted: Option<&Tuning>, built_in: &Tuning) -> Result<Tuning, Error> {
     let wire = built_in.table().wire();
-    wanted.unwrap_or(built_in).for_wire(wire).map_err(|other| Error::Setting {
+    let wanted = wanted.unwrap_or(built_in);
+    wanted.for_wire(wire).map_err(|other| Error::Setting {
         setting: TUNING.name,
-        found: format!("a table for wire {}", other.name()),
+        found: format!("{}, a table for wire {}", wanted.table().name(), other.name()),
         valid: format!("a table for wire {}, the wire of the ranks", wire.name()),
     })
 }

@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use core_affinity::CoreId;
+
 use super::config::{Drive, spread};
 use super::groups::Groups;
 use hopbine_meet::kernel;
@@ -125,6 +127,22 @@ fn counted(n: usize, what: &str) -> String {
 }
 
 impl Pinning {
+    /// Adds to the reason which of the workers' cores the system refuses to this process: it runs a worker with such a core
+    /// on any other.
+    pub(super) fn note_refused(mut self) -> Self {
+        let cores = self.cores.clone();
+        let refused = move |core: &usize| !core_affinity::set_for_current(CoreId { id: *core });
+        // On a thread of its own, which is bound to them in turn.
+        let found = std::thread::spawn(move || cores.into_iter().filter(refused).collect());
+        let found: Vec<usize> = found.join().unwrap_or_default();
+        if !found.is_empty() {
+            let found: Vec<String> = found.iter().map(usize::to_string).collect();
+            self.why +=
+                &format!("; not bound to {}, which this process may not use", found.join(" "));
+        }
+        self
+    }
+
     /// Which threads drive the ports, on which cores, and why, in words.
     pub(super) fn driven_by(&self) -> String {
         let Pinning { n_workers, cores, groups, why, .. } = self;
@@ -262,6 +280,21 @@ mod tests {
         assert_eq!((none.n_workers, none.own_cores), (0, true));
         assert_eq!(none.driven_by(), "the caller (1 thread on 1 core leave none)");
         assert!(!assign_cores(&input(49, 3)).own_cores);
+    }
+
+    #[test]
+    fn cores_that_the_system_refuses_are_named() {
+        let with = |wanted| {
+            let input = PinningInput { wanted, drive: Drive::Worker, ..input(1, 0) };
+            assign_cores(&input).note_refused().driven_by()
+        };
+        let known = available_cores();
+        let one = known[0];
+        assert_eq!(with(&known), format!("1 worker on core {one} (HOPBINE_DRIVE=worker)"));
+        assert_eq!(
+            with(&[1023]),
+            "1 worker on core 1023 (HOPBINE_DRIVE=worker; not bound to 1023, which this process may not use)"
+        );
     }
 
     /// Four ranks of a node with a memory group of twelve cores each.

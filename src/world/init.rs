@@ -259,6 +259,7 @@ impl World {
             groups: &Groups::of_machine(),
             is_preloaded: threads::is_preloaded(),
         });
+        let pinning = if wanted_cores.is_empty() { pinning } else { pinning.note_refused() };
         let own_cores = pinning.own_cores;
         let node_memory = shm
             .filter(|_| neighbourhood.several_on_a_node)

@@ -61,7 +61,7 @@ fn a_table_is_for_its_wire() {
         config(&[2], Drive::Inline).with(|config| config.tuning = Some(table(Wire::Memory)));
     let refused = Error::Setting {
         setting: "HOPBINE_TUNING",
-        found: "a table for wire memory".to_owned(),
+        found: "mine, a table for wire memory".to_owned(),
         valid: "a table for wire network, the wire of the ranks".to_owned(),
     };
     assert_eq!(emulate(&config, |_| ()), Err(refused));

@@ -30,7 +30,7 @@ variables! {
     BACKEND: Words(&["auto", "tofu", "shm", "mpi", "emu", "sim", "sim-utofu"]),
         "auto: Tofu where there is one, shared memory if all ranks are on one host, else MPI", Program, "shm",
         "What carries the messages. `emu` is the emulated Tofu device; `sim` and `sim-utofu`, with all ranks in one \
-         thread, are for `hopbine run` only.";
+         thread, are for `hopbine run` only. The value must be the same on all ranks.";
     ALGORITHM: Text("COLLECTIVE=ALGORITHM, separated by commas"),
         "the library chooses", Program, "allreduce=bine,alltoall=bruck:4",
         "Algorithms to use instead of the library's choice. Where one does not serve a call, the library \
@@ -38,7 +38,9 @@ variables! {
     TUNING: Text("network, memory, tofu-d, mpi, or the path of a decision table"),
         "the built-in table for the backend", Program, "tuned.toml",
         "Decision table to use instead of the built-in one: which algorithm serves a call that names none, on how \
-         many ports, with which longest message. It must be the same on all ranks. `hopbine tune` writes such tables.";
+         many ports, with which longest message. A table belongs to a wire, which it names: `memory` to shared \
+         memory, the other built-in ones to networks. It must be the same on all ranks. `hopbine tune` writes such \
+         tables.";
     GATE_SUM: Switch, "off", Program, "on",
         "Whether barrier gates may add floating-point numbers. They round a sum once, so its last bits may differ \
          from those of other algorithms. The value must be the same on all ranks.";
@@ -120,10 +122,11 @@ variables! {
         "When HB_ calls start hopbine: in `MPI_Init`, or in `HB_Init` or the first blocking call on all \
          ranks.";
     ONLY: Text("names of collectives, separated by commas"), "all", MpiProgram, "allreduce,bcast",
-        "The collectives that hopbine serves. MPI serves the others.";
+        "The collectives that hopbine serves. MPI serves the others. The value must be the same on all ranks.";
     EXCEPT: Text("names of collectives, and requests, separated by commas"),
         "none", MpiProgram, "alltoall,requests",
-        "The collectives that MPI serves. `requests` stands for all non-blocking and persistent calls.";
+        "The collectives that MPI serves. `requests` stands for all non-blocking and persistent calls. The value must \
+         be the same on all ranks.";
     EMU_LATE: Number(0, u64::MAX), "off", EmulatedDevice, "7",
         "Seed of the late mode: data move as late as uTofu permits. A put writes just before its notice, and its \
          source is read just before its completion.";
