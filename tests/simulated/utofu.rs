@@ -221,6 +221,29 @@ fn a_call_with_another_operator_fails_alone_on_utofu() {
     }
 }
 
+/// If a rank calls with another number of elements, and so few that some lanes have no message, no rank waits for a
+/// message that nobody sends.
+#[test]
+fn a_call_with_another_count_and_fewer_messages_fails_at_once() {
+    for seed in seeds(0..40) {
+        let run = simulate(&on_utofu(&[4], seed), |comm, _| {
+            comm.spare();
+            let by_plan = CallOptions::new().hardware(Hardware::Never).algorithm("direct").ports(2);
+            let (comm, count) = (comm.with(by_plan), if comm.rank() == 1 { 3 } else { 1 });
+            match seed % 2 {
+                0 => comm.allgather(&vec![1u8; count], &mut vec![0; 4 * count]),
+                _ => comm.reduce_scatter(&vec![1u64; 4 * count], &mut vec![0; count], Op::Sum),
+            }
+        });
+        for result in run.unwrap().results {
+            let error = result.unwrap_err();
+            let cause = if let Error::Poisoned(cause) = &error { cause } else { &error };
+            let Error::Lost { blame, .. } = cause else { panic!("seed {seed}: {error}") };
+            assert_eq!(blame.fault, Fault::Elsewhere, "seed {seed}: {error}");
+        }
+    }
+}
+
 /// At tear-down a rank waits for its own device, however short the time-out for other ranks is.
 #[test]
 fn the_end_waits_for_the_device_however_short_the_timeout_is() {

@@ -1,6 +1,7 @@
 //! Finds or compiles the program of a call.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use hopbine_torus::choose::{Choice, Found, Knowledge};
@@ -310,16 +311,16 @@ fn call_signature(key: &Key, settings: &impl Hash, whole_messages: bool) -> u16 
 /// Whether every transfer of this call is one message that is not empty. All such calls with the same plan have the
 /// same messages, whatever their sizes.
 fn has_whole_messages(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool {
-    let n_lanes = plan.lanes.len() as u64;
     let bytes = key.count.saturating_mul(elem_bytes);
     let few = segment_bytes.min(MIN_SEPARATE_RUN_BYTES);
     key.form == Form::Regular
-        && key.count > 0
         && plan.lanes.iter().all(|lane| {
+            let Range { start, end } = lane.part.of(key.count);
+            let len = end - start;
             match (lane.space.payload, u64::from(lane.space.n_positions)) {
-                (Payload::Vector, 1) => key.count >= n_lanes && bytes <= segment_bytes,
-                (Payload::Vector, n) => key.count >= n_lanes.saturating_mul(n) && bytes <= few,
-                _ => bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
+                (Payload::Vector, 1) => len > 0 && bytes <= segment_bytes,
+                (Payload::Vector, n) => len >= n && bytes <= few,
+                _ => len > 0 && bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
             }
         })
 }
