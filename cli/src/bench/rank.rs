@@ -39,7 +39,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let sizes: Result<Vec<usize>, _> = args.sizes.split(',').map(str::parse).collect();
     let sizes = sizes.map_err(|error| CliError::Usage(format!("sizes {}: {error}", args.sizes)))?;
     let times = if args.collectives.contains("alltoallv") { 4 } else { 1 };
-    let most = times * sizes.iter().copied().max().unwrap_or(8).max(8) / 8;
+    let longest = sizes.iter().copied().max().unwrap_or(8).max(8);
+    // A size need not be a multiple of a number's.
+    let most = times * longest.div_ceil(8);
     let world = hopbine::init().map_err(CliError::World)?;
     let comm = world.communicator();
     let mut bench = Bench {

@@ -43,6 +43,14 @@ fn sides_are_measured_in_turn_and_drawn() {
     }
 }
 
+#[test]
+fn a_size_need_not_be_a_multiple_of_eight() {
+    let value = json(
+        "bench bcast,allgather --ranks 2 --bytes 12 --rounds 1 --budget 1 --mpicc none --format json",
+    );
+    assert_eq!(value["rows"].as_array().unwrap().len(), 2, "{value}");
+}
+
 /// An MPI made of scripts: its programs print times of calls, shorter ones if a library is preloaded.
 fn mpi(directory: &Path) -> [String; 2] {
     let program = "#!/bin/sh\n[ -n \"$LD_PRELOAD\" ] && us=2 || us=8\n\
