@@ -28,7 +28,7 @@ impl RoutedPlan {
     /// Follows all messages of all ranks; `place` is the vertex of a rank in the network.
     ///
     /// # Errors
-    /// [`RoutingError`] if there are too many messages.
+    /// [`RoutingError`] if there are too many messages, or their links take too much memory.
     pub fn of_all(
         flow: &dyn Flow,
         network: &Network,
@@ -40,7 +40,7 @@ impl RoutedPlan {
     /// Follows all messages of all ranks under conditions: blocks of several sizes, faults.
     ///
     /// # Errors
-    /// [`RoutingError`]: too many messages, conditions that do not fit the call, or a call that does not end.
+    /// [`RoutingError`]: too many messages or links, conditions that do not fit the call, or a call that does not end.
     pub fn of_all_under(
         conditions: &Conditions,
         flow: &dyn Flow,
@@ -113,14 +113,15 @@ impl RoutedPlan {
         [from, to]: [Rank; 2],
         port: PortId,
     ) -> Result<(Range<u32>, [u32; 2]), RoutingError> {
-        let start = self.paths.len() as u32;
+        let start = self.paths.len();
         let ends = [from, to].map(|rank| places[rank.index()]);
         let mut dead = None;
+        let mut path: SmallVec<[(ResourceId, f32); 64]> = SmallVec::new();
         let hops = network.route(network.whole(), ends, |link| {
             if checked.is_dead(link) {
                 dead.get_or_insert(link);
             }
-            self.paths.push((link.0 as u32, 1.0));
+            path.push((link.0 as u32, 1.0));
         });
         if let Some(link) = dead {
             let link = network.whole().link_name(link);
@@ -128,9 +129,12 @@ impl RoutedPlan {
         }
         let [from, to] = ends.map(|vertex| network.node(vertex));
         let ports = [checked.via(from, port)?, checked.via(to, port)?];
-        let at_ends = self.at_ends(hops, [from, to], ports, 1.0);
-        self.paths.extend(at_ends);
-        Ok((start..self.paths.len() as u32, hops))
+        path.extend(self.at_ends(hops, [from, to], ports, 1.0));
+        let no_room = RoutingError::NoRoom { links: start };
+        let end = u32::try_from(start + path.len()).map_err(|_| no_room.clone())?;
+        self.paths.try_reserve(path.len()).map_err(|_| no_room)?;
+        self.paths.extend(path);
+        Ok((start as u32..end, hops))
     }
 
     /// Records slow links and interfaces.

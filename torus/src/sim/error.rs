@@ -30,6 +30,14 @@ pub enum RoutingError {
         /// The limit.
         most: u64,
     },
+    /// There is no room for the links of all messages.
+    #[error(
+        "the messages that are followed one by one use {links} links, and there is no room for more"
+    )]
+    NoRoom {
+        /// Links of all messages so far.
+        links: usize,
+    },
     /// Blocks do not have one valid size for each rank or pair.
     #[error(
         "{given} sizes of blocks for {ranks} ranks: there is one for each rank, in an alltoall also one for each \
