@@ -66,7 +66,7 @@ variables! {
         "Each rank writes its timeline at its end: calls, messages, copies and reductions of each port, as \
          Chrome trace JSON for `hopbine trace`. Without %r in the name, the rank is put before its extension, as in \
          trace.3.json. The value must be the same on all ranks.";
-    TRACE_RECORDS: Number(1, 1 << 32), "65536", Program, "1000000",
+    TRACE_RECORDS: Number(1, 1 << 24), "65536", Program, "1000000",
         "Records of 64 bytes that each port keeps for the timeline. Newer records replace the oldest.";
     TORUS: Text("sizes such as 4x2x2, with m behind a size for a dimension that does not wrap"),
         "the machine's, else nearly cubic (emulated device: one row)", Process, "4x2x2",
