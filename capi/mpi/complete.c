@@ -295,19 +295,60 @@ EXPORTED int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *
 }
 ALIAS_PMPI(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 
-/* MPI 4.1's forms for several requests, by MPI's own: it is told first of those that are done or have failed. A program
- * may look up whether MPI has them, and find these. */
+/* The forms for several requests on an MPI before 4.1, by the form for one: a program that looks them up at run time, as
+ * mpi4py's wheels do, finds ours. */
+static MPI_Status *one_of(MPI_Status statuses[], int at) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + at;
+}
+
+static int each_status_all(int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    FIND_AS(look, PMPI_Request_get_status);
+    int code = MPI_SUCCESS;
+    *flag = 1;
+    for (int i = 0; i < n && *flag && code == MPI_SUCCESS; i++) code = look(requests[i], flag, one_of(statuses, i));
+    return code;
+}
+
+static int each_status_any(int n, const MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
+    FIND_AS(look, PMPI_Request_get_status);
+    *at = MPI_UNDEFINED;
+    *flag = 1;
+    int code = set_empty_status(status), is_done = 0;
+    for (int i = 0; i < n && !is_done && code == MPI_SUCCESS; i++) {
+        if (requests[i] == MPI_REQUEST_NULL) continue;
+        code = look(requests[i], &is_done, status);
+        *flag = is_done;
+        if (is_done) *at = i;
+    }
+    return code;
+}
+
+static int each_status_some(int n, const MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
+    FIND_AS(look, PMPI_Request_get_status);
+    int code = MPI_SUCCESS;
+    *n_done = MPI_UNDEFINED;
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        if (requests[i] == MPI_REQUEST_NULL) continue;
+        if (*n_done == MPI_UNDEFINED) *n_done = 0;
+        int is_done = 0;
+        code = look(requests[i], &is_done, one_of(statuses, *n_done));
+        if (is_done) places[(*n_done)++] = i;
+    }
+    return code;
+}
+
+/* MPI 4.1's forms for several requests, by MPI's own if it has them: it is told first of those that are done or have
+ * failed. */
 #define LOOK_AT(WHICH, PARAMETERS, ARGUMENTS)                                                      \
     EXPORTED int MPI_Request_get_status_##WHICH PARAMETERS;                                        \
     EXPORTED int MPI_Request_get_status_##WHICH PARAMETERS {                                       \
         static int(*next) PARAMETERS;                                                              \
         if (!next) next = (__typeof__(next))find_mpi_function("PMPI_Request_get_status_" #WHICH);  \
-        if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;                                           \
         if (!has_none(&n_outstanding)) {                                                           \
             drive_requests(1, 1);                                                                  \
             free(drive(1, n, requests).list);                                                      \
         }                                                                                          \
-        return next ARGUMENTS;                                                                     \
+        return next ? next ARGUMENTS : each_status_##WHICH ARGUMENTS;                              \
     }                                                                                              \
     ALIAS_PMPI(MPI_Request_get_status_##WHICH, PARAMETERS)
 
