@@ -21,7 +21,7 @@ fn root() -> &'static Path {
 }
 
 /// The shell blocks of a document.
-fn blocks(document: &str) -> Vec<String> {
+pub(super) fn blocks(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(document)).unwrap();
     assert!(!text.contains("```bash") && !text.contains("```console"), "{document}: say ```sh");
     let begins = text.split("```sh\n").skip(1);

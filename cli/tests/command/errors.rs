@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
+use super::documents::blocks;
 use super::{command, hopbine, text, well};
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::OutputInTime;
@@ -96,13 +97,23 @@ fn every_command_explains_itself_with_examples() {
     }
 }
 
-/// The commands in the examples of the help texts, without those that need the user's files or programs.
+/// The commands in the examples of the help texts, without those that need the user's files or programs, and without
+/// those that `documents` runs.
 fn examples() -> Vec<String> {
+    let blocks = ["README.md", "docs/guide/command.md"].map(blocks).concat();
+    let lines = blocks.iter().flat_map(|block| block.lines());
+    let run_there: Vec<&str> = lines
+        .filter_map(|line| {
+            let plain = line.strip_prefix("hopbine ");
+            plain.or_else(|| line.strip_prefix("cargo run --release -- "))
+        })
+        .map(|line| line.split(" #").next().unwrap_or(line).trim_end())
+        .collect();
     let helps = HELPS.map(well);
     let lines = helps.iter().flat_map(|help| help.lines());
     let commands = lines.filter_map(|line| line.strip_prefix("  hopbine "));
     let mut commands: Vec<String> = commands
-        .filter(|line| !line.contains(".txt") && !line.contains("./"))
+        .filter(|line| !line.contains(".txt") && !line.contains("./") && !run_there.contains(line))
         .map(str::to_owned)
         .collect();
     commands.sort();
