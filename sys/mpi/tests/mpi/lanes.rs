@@ -79,9 +79,11 @@ fn tag(operation: u32) -> Tag {
     Tag { context: 3, operation, message: 0, call: 0x0102 }
 }
 
-/// The byte of a message at offset `at`.
-fn byte_at(at: usize) -> u8 {
-    (at % 251) as u8
+/// The first bytes of every message. They are made once, and compared as a whole: this package is not optimised, and
+/// a loop over bytes takes longer than a message.
+fn pattern(len: usize) -> &'static [u8] {
+    static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
+    &PATTERN.get_or_init(|| (0..2 * LONG).map(|at| (at % 251) as u8).collect())[..len]
 }
 
 fn region(bytes: &mut [u8]) -> WireRegion {
@@ -150,7 +152,7 @@ impl Port {
         let Side { tag, len } = if is_sender { sent } else { wanted };
         let mut bytes = vec![NOBODYS; len + 64];
         if is_sender {
-            bytes[..len].iter_mut().enumerate().for_each(|(at, byte)| *byte = byte_at(at));
+            bytes[..len].copy_from_slice(pattern(len));
         }
         if late != is_sender {
             self.sleep();
@@ -206,7 +208,7 @@ impl Port {
         self.wait(2);
         for (tag, bytes) in tags.iter().zip(&bytes) {
             let byte = (tag.operation + tag.message) as u8;
-            assert!(bytes.iter().all(|&found| found == byte), "{tag:?}");
+            assert!(*bytes == [byte; LONG], "{tag:?}");
         }
         self.meet();
     }
@@ -231,8 +233,7 @@ pub fn run() {
     for at in 0..3 * Tag::WINDOW {
         let side = Side { tag: next(), len: LONG };
         let found = port.exchange(side, side, at % 2 == 0 && at < 20);
-        let is_whole =
-            |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == byte_at(at));
+        let is_whole = |bytes: Vec<u8>| bytes == pattern(LONG);
         assert_eq!(found.map(is_whole), (port.rank == 1).then_some(true));
     }
     // In any order: messages of one operation, of two operations, of two communicators; messages that no lane
@@ -303,16 +304,17 @@ fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
             let side = Side { tag: next(u64::from(200 + context)), len: LONG };
             let late = at % 4 == 1 && context % 5 == 0;
             let found = port.exchange(side, side, late);
-            let is_whole =
-                |bytes: Vec<u8>| bytes.iter().enumerate().all(|(at, &byte)| byte == byte_at(at));
+            let is_whole = |bytes: Vec<u8>| bytes == pattern(LONG);
             assert_eq!(found.map(is_whole), (!is_sender).then_some(true));
         }
     }
     let n_with_header = N_WITH_HEADER.load(Ordering::Relaxed) - before;
     assert!(n_with_header <= 3 * COMMUNICATORS, "{n_with_header} long messages with a header");
-    assert!(parked.iter().zip(&tags).all(|(bytes, tag)| {
-        bytes.iter().all(|&byte| byte == if is_sender { byte_of(tag) } else { NOBODYS })
-    }));
+    assert!(
+        parked.iter().zip(&tags).all(|(bytes, tag)| {
+            *bytes == [if is_sender { byte_of(tag) } else { NOBODYS }; LONG]
+        })
+    );
     if is_sender {
         for (at, (tag, bytes)) in (100..).zip(tags.iter().zip(&mut parked)) {
             port.post(at, true, *tag, bytes);
@@ -320,7 +322,7 @@ fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
     }
     port.wait(tags.len());
     for (tag, bytes) in tags.iter().zip(&parked) {
-        assert!(bytes.iter().all(|&byte| byte == byte_of(tag)), "{tag:?}");
+        assert!(*bytes == [byte_of(tag); LONG], "{tag:?}");
     }
     port.meet();
 }

@@ -121,7 +121,8 @@ fn long() {
     }
     let whole = CallOptions::new().segment_bytes(1 << 40).algorithm("mixed-tree");
     comm.with(whole).bcast(&mut bytes, 0).unwrap();
-    assert!(bytes[..1 << 30].iter().all(|&byte| byte == 0));
+    // Not byte by byte, which takes ten seconds, as this package is not optimised.
+    assert!(bytes[..1 << 30].chunks(1 << 16).all(|chunk| chunk == [0; 1 << 16]));
     assert!(bytes[1 << 30..].iter().all(|&byte| byte == 9));
     world.finish().unwrap();
 }
