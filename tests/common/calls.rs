@@ -30,12 +30,7 @@ pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
     config
 }
 
-/// Calls a collective on u64 sums and returns the rank's receive buffer.
-pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
-    call_on(comm, case, &inputs(case, comm.rank()))
-}
-
-/// Like `call`, with the given input.
+/// Calls a collective on u64 sums, with the given input, and returns the rank's receive buffer.
 pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
     let mut recv = vec![u64::MAX; case.recv_len(rank)];
@@ -60,12 +55,7 @@ pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64
     Ok(recv)
 }
 
-/// Like `call`, but with input and output in one buffer if the collective has an in-place form.
-pub fn call_in_place(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
-    call_in_place_on(comm, case, &inputs(case, comm.rank()))
-}
-
-/// Like `call_in_place`, with the given input.
+/// Like `call_on`, but with input and output in one buffer if the collective has an in-place form.
 pub fn call_in_place_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64>, Error> {
     let rank = comm.rank();
     let mut buffer = send.to_vec();
@@ -104,9 +94,15 @@ pub fn call_in_place_on(comm: &Communicator, case: &Case, send: &[u64]) -> Resul
 /// Calls a collective out of place and in place, and compares the rank's results with the reference.
 pub fn check(comm: &Communicator, case: &Case, what: &str) {
     let want = expected(case, comm.rank(), u64::wrapping_add);
-    let got = call(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
+    check_on(comm, case, &inputs(case, comm.rank()), &want, what);
+}
+
+/// Like `check`, with the given input and what the rank must receive.
+pub fn check_on(comm: &Communicator, case: &Case, send: &[u64], want: &[u64], what: &str) {
+    let got = call_on(comm, case, send).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
     assert!(got == want, "{what} {case:?}: rank {} is wrong", comm.rank());
-    let got = call_in_place(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
+    let got = call_in_place_on(comm, case, send)
+        .unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
     assert!(got == want, "{what} {case:?} in place: rank {} is wrong", comm.rank());
 }
 

@@ -46,12 +46,6 @@ fn every_algorithm_on_3x3x3() {
 }
 
 #[test]
-fn every_algorithm_on_2x3x2() {
-    let _core = one_core();
-    every_algorithm(&[2, 3, 2], Drive::Inline, &[11, 13, 1009]);
-}
-
-#[test]
 fn every_algorithm_with_workers() {
     every_algorithm(&[4], Drive::Workers, &[0, 1, 3, 5, 1009]);
     every_algorithm(&[2, 3], Drive::Worker, &[1, 7, 1009]);

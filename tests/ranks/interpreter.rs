@@ -261,19 +261,23 @@ pub(super) const SHAPES: [&str; 20] = [
     "2x2x2", "2x3x2", "3x3x3", "2x3+4", "4x3mx2",
 ];
 
+/// Shapes with more ranks have one call of each algorithm, in turn: what it takes grows with the square of the ranks.
+const FEW: u32 = 12;
+
 fn interpret(collective: Collective) {
     interpret_some(collective, false);
 }
 
-/// Runs every call both in place and out of place.
+/// Runs every call on every shape, both in place and out of place.
 #[test]
 #[ignore = "takes minutes: cargo test --test ranks -- --ignored"]
 fn everything() {
     Collective::ALL.into_iter().for_each(|collective| interpret_some(collective, true));
 }
 
-/// Makes every other call in place; if `both`, makes each call both in place and out of place.
-fn interpret_some(collective: Collective, both: bool) {
+/// Makes every other call in place, and few calls with many ranks; if `all`, makes each call both in place and out of
+/// place.
+fn interpret_some(collective: Collective, all: bool) {
     let can = !collective.is_rooted() && collective != Collective::Barrier;
     let mut rng = SmallRng::seed_from_u64(5);
     let mut n_run = 0;
@@ -283,8 +287,13 @@ fn interpret_some(collective: Collective, both: bool) {
         let roots = if collective.is_rooted() && p > 1 { vec![0, p - 1] } else { vec![0] };
         // An alias makes the same plans as its algorithm.
         let is_own = |algorithm: &Algorithm| algorithm.alias_of.is_none();
-        for algorithm in registry::algorithms(collective).into_iter().filter(is_own) {
-            for (&root, ports) in roots.iter().zip([most, 1]).chain([(&roots[0], 1)]) {
+        let own = registry::algorithms(collective).into_iter().filter(is_own);
+        for (at, algorithm) in own.enumerate() {
+            let calls: Vec<(u32, u32)> =
+                roots.iter().copied().zip([most, 1]).chain([(roots[0], 1)]).collect();
+            let turn = (number + at) % calls.len();
+            let calls = if all || p <= FEW { &calls[..] } else { &calls[turn..=turn] };
+            for &(root, ports) in calls {
                 let (map, shape) = (RankMap::ColumnMajor, shape.clone());
                 let request =
                     Request { shape, map, root: hopbine_torus::Rank(root), ports: Some(ports) };
@@ -294,7 +303,7 @@ fn interpret_some(collective: Collective, both: bool) {
                 let count = if is_vector { 2 * p as usize * most as usize + 3 } else { 5 };
                 let case = Case { collective, n_ranks: p, count, root };
                 let is_odd = n_run % 2 == 1;
-                let in_place: &[bool] = match (can, both) {
+                let in_place: &[bool] = match (can, all) {
                     (false, _) => &[false],
                     (true, true) => &[false, true],
                     (true, false) => std::slice::from_ref(&is_odd),

@@ -203,7 +203,8 @@ fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) ->
         .collect()
 }
 
-fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usize]) {
+/// Runs every algorithm on each shape with each of the counts; with more than `most` ranks, with one of them in turn.
+fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usize], most: u32) {
     let mut ran = 0;
     for sizes in shapes {
         let shape = Shape::torus(sizes).unwrap();
@@ -220,6 +221,8 @@ fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usiz
             for root in roots {
                 for ports in [Some(1), None] {
                     let plans = plans(&algorithm, &shape, root, ports);
+                    let turn = (ran + ran / 4) % counts.len();
+                    let counts = if p > most { &counts[turn..=turn] } else { counts };
                     for &count in counts {
                         let case =
                             Case { collective: algorithm.collective, n_ranks: p, count, root };
@@ -242,27 +245,44 @@ fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usiz
 const SHAPES: [&[u32]; 9] =
     [&[1], &[2], &[5], &[8], &[2, 3], &[4, 4], &[2, 2, 2], &[3, 3, 3], &[2, 3, 2]];
 
+/// Shapes with more ranks run one count each: what it takes grows with the square of the ranks.
+const FEW: u32 = 8;
+
+const OF_BLOCKS: [Collective; 2] = [Collective::ReduceScatter, Collective::Allgather];
+const ROOTED: [Collective; 4] =
+    [Collective::Bcast, Collective::Reduce, Collective::Gather, Collective::Scatter];
+const OTHERS: [Collective; 2] = [Collective::Alltoall, Collective::Barrier];
+
+const OF_VECTORS: [usize; 5] = [0, 1, 7, 29, 300];
+const COUNTS: [usize; 4] = [0, 1, 5, 36];
+
 #[test]
 fn allreduce() {
-    every_algorithm(&[Collective::Allreduce], &SHAPES, &[0, 1, 7, 29, 300]);
+    every_algorithm(&[Collective::Allreduce], &SHAPES, &OF_VECTORS, FEW);
 }
 
 #[test]
 fn reduce_scatter_and_allgather() {
-    let collectives = [Collective::ReduceScatter, Collective::Allgather];
-    every_algorithm(&collectives, &SHAPES, &[0, 1, 5, 36]);
+    every_algorithm(&OF_BLOCKS, &SHAPES, &COUNTS, FEW);
 }
 
 #[test]
 fn rooted() {
-    let collectives =
-        [Collective::Bcast, Collective::Reduce, Collective::Gather, Collective::Scatter];
-    every_algorithm(&collectives, &SHAPES, &[0, 1, 5, 36]);
+    every_algorithm(&ROOTED, &SHAPES, &COUNTS, FEW);
 }
 
 #[test]
 fn alltoall_and_barrier() {
-    every_algorithm(&[Collective::Alltoall, Collective::Barrier], &SHAPES, &[0, 1, 5, 36]);
+    every_algorithm(&OTHERS, &SHAPES, &COUNTS, FEW);
+}
+
+#[test]
+#[ignore = "takes long: cargo test --test ranks -- --ignored"]
+fn every_count_on_every_shape() {
+    every_algorithm(&[Collective::Allreduce], &SHAPES, &OF_VECTORS, u32::MAX);
+    for collectives in [&OF_BLOCKS[..], &ROOTED, &OTHERS] {
+        every_algorithm(collectives, &SHAPES, &COUNTS, u32::MAX);
+    }
 }
 
 #[test]
@@ -275,7 +295,7 @@ fn long_runs_travel_separately() {
         Collective::Alltoall,
     ];
     // Blocks of 8 KiB or more in each of two parts.
-    every_algorithm(&collectives, &[&[2, 2], &[3]], &[2053]);
+    every_algorithm(&collectives, &[&[2, 2], &[3]], &[2053], FEW);
 }
 
 /// Bytes that a rank's program copies, without folds.
