@@ -71,7 +71,7 @@ tests_shm() {
 # Random calls and faults on the simulated wire, by the command that the tests have built.
 chaos() {
   local hopbine=${CARGO_TARGET_DIR:-target}/debug/hopbine
-  limited 600 "$hopbine" chaos --seeds 1..1000 &&
+  limited 600 "$hopbine" chaos --seeds 1..600 &&
     limited 300 "$hopbine" chaos --seeds 1..100 --backend sim-utofu
 }
 
