@@ -1,5 +1,8 @@
 //! Bine on Fugaku (section 5.4), predicted by the network model.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use hopbine_torus::Collective::{self, Allreduce, Bcast, Reduce, ReduceScatter, Scatter};
 use hopbine_torus::Rank;
 use hopbine_torus::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
@@ -14,8 +17,21 @@ const SIZES: [u64; 8] = [32, 256, 2048, 16_384, 131_072, 1 << 20, 8 << 20, 64 <<
 /// Candidates for the longest message, in bytes; each call uses the fastest.
 const SEGMENTS: [u64; 3] = [16 << 10, 64 << 10, 1 << 20];
 
-/// Predicted times of an algorithm, ns, by size.
+/// An algorithm on a shape, with a number of ports.
+type Which = (Collective, String, String, Option<u32>);
+
+/// Predicted times of an algorithm, ns, by size. Several statements need the same ones, which are computed once.
 fn times(collective: Collective, name: &str, shape: &str, ports: Option<u32>) -> Vec<f64> {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<Which, Vec<f64>>> = RefCell::default();
+    }
+    let which = (collective, name.to_owned(), shape.to_owned(), ports);
+    KNOWN.with_borrow_mut(|known| {
+        known.entry(which).or_insert_with(|| predicted(collective, name, shape, ports)).clone()
+    })
+}
+
+fn predicted(collective: Collective, name: &str, shape: &str, ports: Option<u32>) -> Vec<f64> {
     let machine = Machine::built_in("tofu-d").unwrap();
     let schedule = schedule(collective, name, shape, ports);
     let network = Network::new(machine.network, &schedule.shape, machine.fold).unwrap();
