@@ -68,16 +68,16 @@ bindings() {
   limited 30m sys/abi/regenerate.sh --check
 }
 
-# Tests that are ignored: proofs of large shapes, searches on many, and tests of ranks. What another test runs, in a
-# process of its own, says so.
+# Tests that are ignored: proofs, predictions and searches on large shapes, and tests of ranks. What another test runs,
+# in a process of its own, says so.
 long() {
   local elsewhere=
   elsewhere=$(grep -r "^ *#\[ignore" --include="*.rs" --exclude-dir={target,vendor} . | grep -v 'ignore = "run by ' | cut -d: -f1 |
-    grep -Ev "^./(tests/(ranks|processes)/|torus/tests/matrix.rs$|torus/src/geometry/cycles.rs$)") || true
+    grep -Ev "^./(tests/(ranks|processes)/|torus/tests/|torus/src/geometry/cycles.rs$)") || true
   [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
-  at_least 1 limited 1h cargo test -p hopbine-torus --test torus -- --ignored matrix &&
+  at_least 7 limited 1h cargo test -p hopbine-torus --test torus -- --ignored &&
     at_least 1 limited 1h cargo test -p hopbine-torus --lib -- --ignored cycles &&
-    at_least 5 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
+    at_least 6 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
       --skip regcache::events:: --skip chaos::
 }
 

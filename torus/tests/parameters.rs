@@ -129,39 +129,58 @@ fn forms_have_only_orders_of_blocks_with_which_they_are_right() {
     assert_eq!(resent, [Collective::ReduceScatter, Collective::Allgather].map(butterfly));
 }
 
-/// Latency forms with fused steps: proved, including identical bits, for every limit of messages. No rank sends or
-/// receives more than that in a step, and fusing never adds a step.
+const FUSED: [&str; 24] = [
+    "2",
+    "3",
+    "7",
+    "8",
+    "9",
+    "12",
+    "23",
+    "27",
+    "31",
+    "4x4",
+    "5x7",
+    "8x4",
+    "2x3x2",
+    "3x3x3",
+    "6x9x4",
+    "4x6mx3",
+    "2x3x2x2x3x2",
+    "11x13",
+    "4+2",
+    "2x3+4",
+    "5x7+3",
+    "4x4+13",
+    "1",
+    "1x6",
+];
+
+/// Shapes with more ranks are tested with few limits of messages; the ignored test has all.
+const LARGE: u32 = 64;
+
 #[test]
 fn fused_steps_on_shapes_of_every_kind() {
+    steps_are_fused(false);
+}
+
+#[test]
+#[ignore = "takes long: cargo test -p hopbine-torus --test torus -- --ignored"]
+fn fused_steps_with_every_limit() {
+    steps_are_fused(true);
+}
+
+/// Latency forms with fused steps: proved, including identical bits, for limits of messages. No rank sends or
+/// receives more than that in a step, and fusing never adds a step.
+fn steps_are_fused(all: bool) {
     let (mut n_proved, mut n_shorter) = (0, 0);
-    for text in [
-        "2",
-        "3",
-        "7",
-        "8",
-        "9",
-        "12",
-        "23",
-        "27",
-        "31",
-        "4x4",
-        "5x7",
-        "8x4",
-        "2x3x2",
-        "3x3x3",
-        "6x9x4",
-        "4x6mx3",
-        "2x3x2x2x3x2",
-        "11x13",
-        "4+2",
-        "2x3+4",
-        "5x7+3",
-        "4x4+13",
-        "1",
-        "1x6",
-    ] {
+    for text in FUSED {
         let shape: Shape = text.parse().unwrap();
-        for messages in [1, 2, 3, 4, 6, 7, 12] {
+        let limits: &[u32] = match all || shape.n_ranks() <= LARGE {
+            true => &[1, 2, 3, 4, 6, 7, 12],
+            false => &[3, 12],
+        };
+        for &messages in limits {
             for collective in [Collective::Allreduce, Collective::Barrier] {
                 let name = format!("fused:{messages}-l");
                 let algorithm = registry::find(collective, &name).unwrap();
