@@ -21,7 +21,7 @@ static int find_tag(void) {
     int *most, found;
     if (n_tags > 0) return tags[--n_tags];
     if (n_made == capacity) {
-        PMPI_Comm_get_attr(self_comm, MPI_TAG_UB, &most, &found);
+        PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
         if (found && 2 * capacity > *most) return 0;
         const int wanted = capacity ? 2 * capacity : 16;
         struct receive *const more = realloc(receives, (size_t)wanted * sizeof *more);

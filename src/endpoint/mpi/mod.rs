@@ -166,8 +166,7 @@ impl MpiEndpoint {
             check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm.0, &mut rank))?;
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
-        // SAFETY: the caller's promise.
-        let tags = Tags::up_to(unsafe { last_tag(comm) }?);
+        let tags = Tags::up_to(last_tag()?);
         let state = State {
             rank: rank as Rank,
             n_ranks: size as u32,
@@ -203,17 +202,14 @@ impl MpiEndpoint {
     }
 }
 
-/// The value of `MPI_TAG_UB`.
-///
-/// # Safety
-/// `comm` must be a communicator.
-unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
+/// The value of `MPI_TAG_UB`, which only `MPI_COMM_WORLD` has for certain.
+fn last_tag() -> Result<i32, WireError> {
     let (mut value, mut is_set) = (std::ptr::null_mut::<i32>(), 0);
-    // SAFETY: the caller's promise. The attribute is a pointer to the value.
+    // SAFETY: `new`'s caller has a communicator, so MPI runs. The attribute is a pointer to the value.
     unsafe {
-        let at = (&raw mut value).cast();
+        let (world, at) = (ffi::comm_world(), (&raw mut value).cast());
         let key = ffi::tag_ub();
-        check("MPI_Comm_get_attr", ffi::PMPI_Comm_get_attr(comm.0, key, at, &mut is_set))?;
+        check("MPI_Comm_get_attr", ffi::PMPI_Comm_get_attr(world, key, at, &mut is_set))?;
         // Without the attribute: the smallest value that the standard allows.
         Ok(if is_set == 0 || value.is_null() { 32_767 } else { *value })
     }
