@@ -17,6 +17,9 @@
 //! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]). The crate `utofu` provides the uTofu interface,
 //! either Fujitsu's or that of the emulated device.
 
+// They panic if the stream cannot be written.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod comm;
 mod error;
 #[cfg(feature = "fuzzing")]

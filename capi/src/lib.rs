@@ -4,6 +4,9 @@
 //! the addresses of buffers cannot be checked. No panic leaves a call. The functions of the collectives are generated
 //! from the table of their signatures, as are the header and the Fortran modules (`tests/generated`).
 
+// They panic if the stream cannot be written.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod calls;
 mod collectives;
 mod comms;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use hopbine::{CacheStats, Call, Explanation};
 use hopbine::{Communicator, Error, World};
+use hopbine_meet::print_remark;
 use hopbine_meet::variables::{REPORT, from_environment, job};
 
 use crate::calls::dtype;
@@ -18,7 +19,7 @@ use crate::handles::{find_comm, hopbine_comm_t};
 /// Whether a report was requested, and its file; no file means standard error.
 static WANTED: LazyLock<(bool, Option<String>)> = LazyLock::new(|| {
     REPORT.switch_or_path(&from_environment, false).unwrap_or_else(|error| {
-        eprintln!("hopbine: {error}");
+        print_remark(format_args!("hopbine: {error}"));
         (true, None)
     })
 });
@@ -157,7 +158,7 @@ pub(crate) fn print(world: &World) {
     }
     match &WANTED.1 {
         Some(name) => append(&name.replace("%j", &job()), &text),
-        None => eprint!("{text}"),
+        None => print_remark(text.trim_end()),
     }
 }
 
@@ -176,8 +177,10 @@ fn registrations(cache: &CacheStats) -> String {
 fn append(path: &str, text: &str) {
     let open = File::options().append(true).create(true).open(path);
     if let Err(error) = open.and_then(|mut file| file.write_all(text.as_bytes())) {
-        eprintln!("hopbine: HOPBINE_REPORT: {path} cannot be written: {error}");
-        eprint!("{text}");
+        print_remark(format_args!(
+            "hopbine: HOPBINE_REPORT: {path} cannot be written: {error}\n{}",
+            text.trim_end()
+        ));
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hopbine_meet::print_remark;
+
 use super::Clock;
 
 /// See the module documentation.
@@ -55,7 +57,7 @@ impl Time {
     /// Prints or records a warning about a wait that exceeds the time limit.
     pub(crate) fn warn(&self, text: &str) {
         match &self.0 {
-            None => eprintln!("{text}"),
+            None => print_remark(text),
             Some(clock) => clock.warn(text),
         }
     }

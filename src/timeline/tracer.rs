@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 
+use hopbine_meet::print_remark;
+
 use super::ring::Ring;
 use super::ticks::Ticks;
 use super::{Kind, Label, Record, file};
@@ -133,14 +135,14 @@ impl Tracer {
             ports,
         };
         if let Err(error) = timeline.write(&path) {
-            eprintln!("hopbine: HOPBINE_TRACE: {path} cannot be written: {error}");
+            print_remark(format_args!("hopbine: HOPBINE_TRACE: {path} cannot be written: {error}"));
         }
         let n_dropped = timeline.n_dropped();
         if n_dropped > 0 && self.rank == 0 {
-            eprintln!(
+            print_remark(format_args!(
                 "hopbine: HOPBINE_TRACE: the timeline of rank 0 lacks its first {n_dropped} records, which later ones have replaced; HOPBINE_TRACE_RECORDS (now {}) sets how many each port keeps",
                 self.config.records
-            );
+            ));
         }
     }
 }

@@ -8,6 +8,9 @@
 //! This crate depends on no collective, schedule or user buffer: it moves bytes between addresses that its callers
 //! pass, and reports the outcome.
 
+// They panic if the stream cannot be written.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod api;
 mod caps;
 #[cfg(feature = "emu")]

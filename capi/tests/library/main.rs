@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -85,6 +87,13 @@ fn a_report() {
     let variables = [("HOPBINE_REPORT", name.to_str().expect("text"))];
     let (_, said) = run_with(&program, 2, &["12"], &variables);
     assert!(said.contains("cannot be written") && said.contains("\nallreduce "), "{said}");
+    // If standard error cannot be written either, there is no report, and nothing fails.
+    let quiet = dir.path().join("quiet");
+    let script = format!("#!/bin/sh\nexec {} \"$@\" 2>/dev/full\n", program.display());
+    std::fs::write(&quiet, script).expect("a script");
+    std::fs::set_permissions(&quiet, Permissions::from_mode(0o755)).expect("its owner's");
+    let (said, _) = run_with(&quiet, 2, &["12"], &variables);
+    assert!(said.contains("correct"), "{said}");
 }
 
 #[track_caller]

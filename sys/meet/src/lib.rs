@@ -5,6 +5,7 @@
 //!   process ([`LocalExchange`]);
 //! * [`create_memory`], [`open_memory`] and [`Mapping`]: memory without a name that ranks of one host map;
 //! * [`variables`]: every environment variable that hopbine reads, and its parsing;
+//! * [`print_remark`]: a line on standard error;
 //! * [`PtracePermission`]: permission to access this process's memory, if Yama requires it.
 //!
 //! Before the first one-sided operation every rank must know the other ranks' addresses. Any launcher suffices that
@@ -22,6 +23,9 @@
 //! This crate knows nothing of devices: it exchanges the ranks' start-up data in the time of a file system, not of a
 //! network.
 
+// They panic if the stream cannot be written.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod error;
 mod exchange;
 mod files;
@@ -34,6 +38,7 @@ mod place;
 mod process;
 mod ptrace;
 mod records;
+mod stderr;
 mod user_files;
 pub mod variables;
 
@@ -51,3 +56,4 @@ pub use place::Place;
 pub use process::Stat;
 pub use ptrace::{PtracePermission, yama_scope};
 pub use records::Records;
+pub use stderr::print_remark;

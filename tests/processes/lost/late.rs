@@ -1,6 +1,7 @@
 //! Ranks that are late or stopped while other ranks wait for them: no rank reports them as dead.
 
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ fn scenarios() {
     run_scenario(|name| {
         Some(match name {
             "crowded" => crowded,
+            "full" => full,
             "last" => last,
             "suspended" => suspended,
             _ => return None,
@@ -91,6 +93,35 @@ fn late_rank_is_waited_for(n: usize, scenario: &str, waiting: Range<usize>) {
 #[test]
 fn a_late_rank_is_not_taken_for_dead_where_no_file_can_be_opened() {
     late_rank_is_waited_for(3, "crowded", 0..2);
+}
+
+/// Nothing can be written to standard error, where a wait for a late rank is told, and that there is no timeline.
+fn full() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    // SAFETY: replaces standard error by another open file.
+    assert_eq!(unsafe { libc::dup2(full.as_raw_fd(), libc::STDERR_FILENO) }, libc::STDERR_FILENO);
+    let world = init().unwrap();
+    let comm = world.communicator();
+    // By the flat buffer, and by a plan.
+    for n in [1, 100_000] {
+        let mut vector = vec![1.0; n];
+        comm.barrier().unwrap();
+        if comm.rank() == 0 {
+            std::thread::sleep(Duration::from_secs(5));
+        }
+        comm.allreduce_in_place(&mut vector, Op::Sum).unwrap();
+        assert_eq!(vector, vec![2.0; n]);
+    }
+    assert!(comm.rank() == 0 || world.info().long_waits >= 2, "rank 1 has not waited");
+    world.finish().unwrap();
+}
+
+#[test]
+fn a_standard_error_that_cannot_be_written_does_no_harm() {
+    let env =
+        [("HOPBINE_BACKEND", "shm"), ("HOPBINE_TIMEOUT", "2"), ("HOPBINE_TRACE", "/nowhere/t")];
+    let (_dir, children) = start(2, "full", &env);
+    all_well("full", children);
 }
 
 /// The last calls before the end, in which some ranks only send: the root waits for a late rank after other ranks
