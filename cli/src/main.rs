@@ -6,6 +6,9 @@
 //! Exit status: 0 for success, 1 if a check failed or the output could not be written, 2 for an invalid request;
 //! `launch` returns the status of its program.
 
+// They panic if the stream cannot be written.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod args;
 mod bench;
 mod calibrate;
@@ -132,7 +135,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("error: {error}");
+            hopbine_meet::print_remark(format_args!("error: {error}"));
             ExitCode::from(error.exit_status())
         }
     }

@@ -7,6 +7,7 @@ use hopbine::reduce::Op;
 use hopbine::{Blocks, CallOptions, Communicator, Error};
 
 use crate::error::{CliError, Outcome};
+use crate::output::OutputArg;
 
 const BATCHES: usize = 5;
 
@@ -200,7 +201,8 @@ impl Bench<'_> {
         }
         times.sort_by(f64::total_cmp);
         if self.comm.rank() == 0 {
-            println!("{what} {bytes} {:.3}", times[BATCHES / 2] * 1e6);
+            let line = format!("{what} {bytes} {:.3}\n", times[BATCHES / 2] * 1e6);
+            OutputArg::default().write(&line)?;
         }
         Ok(())
     }

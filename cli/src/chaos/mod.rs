@@ -7,17 +7,20 @@ mod scenario;
 mod shrink;
 
 use std::ops::RangeInclusive;
+use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopbine::{SimulatedWire, Simulation, SimulationConfig, simulate};
+use hopbine_meet::print_remark;
 use hopbine_torus::Shape;
 use serde_json::{Value, json};
 
 use super::args::Backend;
 use super::error::{CliError, Outcome};
+use super::output::OutputArg;
 use super::progress;
 use judge::{Violations, judge};
 use memory::RankResult;
@@ -182,43 +185,58 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         // Relaxed: a counter.
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed > *seeds.end() || lock(&failed).len() >= args.failures {
-            return;
+            return Ok(());
         }
         let scenario = Scenario::draw(seed, &limits);
-        in_progress.begin(seed);
+        let under_way = in_progress.begin(seed);
         let (run, wrong) = run_scenario(&scenario, args.story);
-        in_progress.end(seed);
+        drop(under_way);
         totals.add(&scenario, &run);
         if args.story
             && let Ok(run) = &run
         {
-            bar.aside(|| print_run(&scenario, run));
+            let printed = bar.aside(|| print(&story(&scenario, run)));
+            // Relaxed: as above. No thread begins another run.
+            printed.inspect_err(|_| next.store(*seeds.end() + 1, Ordering::Relaxed))?;
         }
         bar.advance(1);
         if !wrong.is_empty() {
             lock(&failed).push(Failed { seed, wrong });
         }
     };
-    std::thread::scope(|threads| {
+    let printed: Result<(), CliError> = std::thread::scope(|threads| {
         let working: Vec<_> =
             (1..args.threads.unwrap_or(n_threads)).map(|_| threads.spawn(work)).collect();
         threads.spawn(|| in_progress.watch());
-        work();
-        working.into_iter().for_each(|thread| drop(thread.join()));
-        in_progress.is_over.store(true, Ordering::Relaxed);
+        // Also after a panic, here or in one of the threads.
+        let _over = Over(&in_progress.is_over);
+        let own = work();
+        let others =
+            working.into_iter().map(|thread| thread.join().unwrap_or_else(|p| resume_unwind(p)));
+        others.fold(own, Result::and)
     });
     drop(bar);
+    printed?;
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     let reported = if args.format == Form::Text { &failed[..] } else { &[] };
     for (at, Failed { seed, wrong }) in reported.iter().enumerate() {
-        println!("seed {seed} is wrong:");
-        wrong.iter().for_each(|line| println!("  {line}"));
+        print(&format!("seed {seed} is wrong:\n{}", listed(wrong)))?;
         if at == 0 && !args.story {
-            shrink::shrink(*seed, &limits);
+            print(&shrink::shrink(*seed, &limits))?;
         }
     }
-    totals.report(&args, &failed, began.elapsed());
+    print(&totals.report(&args, &failed, began.elapsed()))?;
     Ok(if failed.is_empty() { Outcome::Well } else { Outcome::Wrong })
+}
+
+/// Writes to standard output.
+fn print(text: &str) -> Result<(), CliError> {
+    OutputArg::default().write(text)
+}
+
+/// A line for each fault.
+fn listed(wrong: &Violations) -> String {
+    wrong.iter().map(|line| format!("  {line}\n")).collect()
 }
 
 fn lock(failed: &Mutex<Vec<Failed>>) -> MutexGuard<'_, Vec<Failed>> {
@@ -232,6 +250,28 @@ struct RunsInProgress {
     is_over: AtomicBool,
 }
 
+/// A run in progress. If it panics, its seed is printed.
+struct UnderWay<'a>(&'a RunsInProgress, u64);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let UnderWay(in_progress, seed) = *self;
+        in_progress.list().retain(|(of, _)| *of != seed);
+        if std::thread::panicking() {
+            print_remark(format_args!("seed {seed} is wrong: it panics"));
+        }
+    }
+}
+
+/// Sets the flag when dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Timeout of a run, in real time: a run that loops without advancing the wire's clock never reaches its own timeout.
 const LONGEST_RUN: Duration = Duration::from_secs(120);
 
@@ -240,12 +280,9 @@ impl RunsInProgress {
         self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, seed: u64) {
+    fn begin(&self, seed: u64) -> UnderWay<'_> {
         self.list().push((seed, Instant::now()));
-    }
-
-    fn end(&self, seed: u64) {
-        self.list().retain(|(of, _)| *of != seed);
+        UnderWay(self, seed)
     }
 
     /// Ends the process if a run exceeds [`LONGEST_RUN`].
@@ -256,7 +293,9 @@ impl RunsInProgress {
             let stuck =
                 self.list().iter().find(|(_, since)| since.elapsed() > LONGEST_RUN).copied();
             if let Some((seed, _)) = stuck {
-                println!("seed {seed} is wrong:\n  it does not end, and no rank yields to others");
+                let why = "it does not end, and no rank yields to others";
+                // The exit status tells it too.
+                let _ = print(&format!("seed {seed} is wrong:\n  {why}\n"));
                 std::process::exit(1);
             }
         }
@@ -280,10 +319,11 @@ fn run_scenario(scenario: &Scenario, keeps_story: bool) -> (Run, Violations) {
     (run, wrong)
 }
 
-fn print_run(scenario: &Scenario, run: &Simulation<RankResult>) {
-    print!("{scenario}");
-    run.story.iter().for_each(|entry| println!("{entry}"));
-    println!("trace {:016x}, {} steps, {:?} simulated", run.trace, run.n_steps, run.elapsed);
+/// What each rank did in a run.
+fn story(scenario: &Scenario, run: &Simulation<RankResult>) -> String {
+    let entries: String = run.story.iter().map(|entry| format!("{entry}\n")).collect();
+    let Simulation { trace, n_steps, elapsed, .. } = run;
+    format!("{scenario}{entries}trace {trace:016x}, {n_steps} steps, {elapsed:?} simulated\n")
 }
 
 impl Totals {
@@ -304,7 +344,7 @@ impl Totals {
         }
     }
 
-    fn report(&self, args: &Args, failed: &[Failed], took: Duration) {
+    fn report(&self, args: &Args, failed: &[Failed], took: Duration) -> String {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         let [runs, calls, steps, faults] =
             [&self.runs, &self.calls, &self.steps, &self.faults].map(get);
@@ -315,17 +355,17 @@ impl Totals {
                 "runs": runs, "collectives": calls, "steps": steps, "faults": faults,
                 "wrong": wrong.collect::<Vec<_>>(), "trace": trace, "seconds": took.as_secs_f64(),
             });
-            return println!("{value}");
+            return format!("{value}\n");
         }
-        println!(
+        format!(
             "{runs} runs, {calls} collectives, {faults} faults, {steps} steps of the wire in {:.1} s: {}; \
-             trace {trace}",
+             trace {trace}\n",
             took.as_secs_f64(),
             match failed.len() {
                 0 => "all well".to_owned(),
                 1 => "1 run WRONG".to_owned(),
                 n => format!("{n} runs WRONG"),
             },
-        );
+        )
     }
 }

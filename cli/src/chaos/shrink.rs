@@ -13,8 +13,8 @@ const MOST_RUNS: u64 = 600;
 /// Wire seeds that are tried for each smaller run: with fewer calls, the same seed gives another order of events.
 const WIRE_SEEDS: u64 = 12;
 
-/// Prints the smallest failing run found: the command that repeats it, and its events.
-pub fn shrink(seed: u64, limits: &Limits) {
+/// The smallest failing run found: the command that repeats it, and its events.
+pub fn shrink(seed: u64, limits: &Limits) -> String {
     let mut search = Search {
         seed,
         left: MOST_RUNS,
@@ -31,11 +31,9 @@ pub fn shrink(seed: u64, limits: &Limits) {
     drop(search.bar);
     let scenario = Scenario::draw(seed, &best);
     let (run, wrong) = run_scenario(&scenario, true);
-    println!("the smallest run found that is wrong:\n  {}", command(seed, &best));
-    wrong.iter().for_each(|line| println!("  {line}"));
-    if let Ok(run) = &run {
-        super::print_run(&scenario, run);
-    }
+    let story = run.map_or_else(|_| String::new(), |run| super::story(&scenario, &run));
+    let (again, wrong) = (command(seed, &best), super::listed(&wrong));
+    format!("the smallest run found that is wrong:\n  {again}\n{wrong}{story}")
 }
 
 struct Search {

@@ -8,6 +8,7 @@ mod waits;
 
 use std::path::PathBuf;
 
+use hopbine_meet::print_remark;
 use hopbine_torus::sizes;
 
 use crate::error::{CliError, Outcome};
@@ -59,7 +60,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         waits::complete(&mut source.events);
         merged::part(source, window, |rank| args.ranks.is_empty() || args.ranks.contains(&rank));
     }
-    notes.iter().for_each(|note| eprintln!("{note}"));
+    notes.iter().for_each(print_remark);
     if let Some(path) = &args.svg {
         let fewer = "give --ranks, or fewer files";
         picture::draw(title(&args, &sources), &sources, window, fewer, path)?;

@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use clap::ArgAction;
 use hopbine::Tuning;
+use hopbine_meet::print_remark;
 use hopbine_torus::choose::{Features, TableError, is_predicted};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Flow, max_ports};
@@ -213,7 +214,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     check_table(&text)?;
     args.output.write(&text)?;
     if !args.quiet {
-        eprintln!("{}", summary.trim_end());
+        print_remark(summary.trim_end());
     }
     Ok(Outcome::Well)
 }

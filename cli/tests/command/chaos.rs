@@ -1,6 +1,11 @@
 //! `hopbine chaos`, and `hopbine run` on the simulated wire.
 
-use super::{json, refused, well};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use hopbine_testing::processes::wait_until;
+
+use super::{command, json, refused, well};
 
 #[test]
 fn seeds_end_well_and_repeat_exactly() {
@@ -26,6 +31,19 @@ fn seeds_that_were_wrong_are_well() {
     for seed in [32, 35, 182, 6906, 10314, 16816, 17648] {
         assert!(well(&format!("chaos --seeds {seed} --backend sim-utofu")).contains("1 runs, "));
     }
+}
+
+/// As with `| head -1`.
+#[test]
+fn a_reader_that_closes_the_output_ends_it() {
+    let mut command = command("chaos --seeds 1..1000 --story");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("seed "), "{line}");
+    wait_until("the end of the command", || child.try_wait().unwrap().is_some());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::{Communicator, Tuning, World};
+use hopbine_meet::print_remark;
 use hopbine_meet::variables::{BACKEND, from_environment};
 use hopbine_torus::{Collective, Shape, sizes as units};
 
@@ -124,7 +125,9 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
     let outcome = write(args, (comm.shape(), &settings), comm.n_ports(), &reference_table, &state)?;
     if is_over {
         let (done, all) = (state.found().len(), calls.len());
-        eprintln!("{done} of {all} calls are measured; the same command continues from there.");
+        print_remark(format_args!(
+            "{done} of {all} calls are measured; the same command continues from there."
+        ));
     } else {
         state.finish();
     }
@@ -320,8 +323,8 @@ fn write(
     }
     args.output.write(&text)?;
     if !args.quiet {
-        eprint!("{summary}");
+        print_remark(summary.trim_end());
     }
-    wrong.iter().for_each(|wrong| eprintln!("{wrong}"));
+    wrong.iter().for_each(print_remark);
     Ok(if wrong.is_empty() { Outcome::Well } else { Outcome::Wrong })
 }
