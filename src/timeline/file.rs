@@ -5,7 +5,7 @@
 //! the whole file.
 
 use std::fmt::{self, Display, Write as _};
-use std::fs::File;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::io::{self, BufWriter, Write};
 
@@ -95,11 +95,16 @@ impl Timeline<'_> {
         self.calls.n_dropped() + self.ports.iter().map(Ring::n_dropped).sum::<u64>()
     }
 
-    /// Writes the file.
+    /// Writes the file under another name, and renames it when it is complete: an older file stays until then.
     pub(super) fn write(&self, path: &str) -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
-        self.write_to(&mut out)?;
-        out.flush()
+        let part = format!("{path}.part");
+        let written = File::create(&part).and_then(|file| {
+            let mut out = BufWriter::with_capacity(1 << 16, file);
+            self.write_to(&mut out)?;
+            out.flush()?;
+            fs::rename(&part, path)
+        });
+        written.inspect_err(|_| _ = fs::remove_file(&part))
     }
 
     fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
@@ -243,6 +248,30 @@ mod tests {
             assert_eq!(path(wanted, 3), name);
         }
         assert!(!path("%j.json", 0).contains("%j"));
+    }
+
+    #[test]
+    fn a_file_stays_if_it_cannot_be_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace.5.json");
+        let timeline = Timeline {
+            rank: 5,
+            is_virtual: false,
+            scale: Ticks::Nanoseconds.scale(),
+            rounds: &[],
+            calls: &Ring::new(Ticks::Nanoseconds, 4),
+            labels: &[],
+            ports: &[],
+        };
+        let write = || timeline.write(path.to_str().unwrap());
+        write().unwrap();
+        let before = fs::read(&path).unwrap();
+        let part = directory.path().join("trace.5.json.part");
+        std::os::unix::fs::symlink("/dev/full", &part).unwrap();
+        assert_eq!(write().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert!(fs::symlink_metadata(&part).is_err(), "the part is left over");
+        write().unwrap();
     }
 
     #[test]
