@@ -13,6 +13,7 @@ use hopbine_torus::geometry::Shape;
 use super::backend::{Backend, Layout};
 use super::config::{EmulationConfig, spread, tuning_for};
 use super::cores::{available_cores, n_workers};
+use super::launcher::joined_by_all;
 use super::registrations::stage_bytes;
 use super::shm::Shm;
 use super::tofu::Emulation;
@@ -207,7 +208,8 @@ impl EmulatedWorld<'_> {
         };
         let (place, limit) =
             ((shape.clone(), map.clone(), *segment_bytes), self.config.unexpected_bytes);
-        opened.communicator(rank, place, (config, self.failure.clone()), limit, settings)
+        let engine = (config, self.failure.clone());
+        joined_by_all(opened.communicator(rank, place, engine, limit, settings), exchange, None)
     }
 }
 

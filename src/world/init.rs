@@ -21,7 +21,7 @@ use super::cores::{
 use super::fujitsu;
 use super::groups::Groups;
 use super::info::{Attempt, FreeQueues, Info, environment};
-use super::launcher::connect_ranks;
+use super::launcher::{connect_ranks, joined_by_all};
 use super::layout::{RankMapSetting, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
 use super::neighbourhood::{Neighbourhood, PlacementSources, Source};
@@ -92,7 +92,7 @@ pub(super) struct StartupFacts {
 ///
 /// # Errors
 /// [`Error::Backend`] lists the backends that were tried. [`Error::Meeting`] names ranks that did not appear within
-/// `HOPBINE_TIMEOUT` or, over MPI, a rank that could not start. [`Error::Layout`] and [`Error::Setting`] say what does not
+/// `HOPBINE_TIMEOUT`, or a rank that could not start. [`Error::Layout`] and [`Error::Setting`] say what does not
 /// fit. [`Error::Startup`] says why the device cannot be set up.
 pub fn init() -> Result<World, Error> {
     let bootstrap = mpi::find(&from_environment)?.map_or(Bootstrap::Environment, Bootstrap::Mpi);
@@ -142,8 +142,7 @@ impl World {
     fn join(get: Lookup<'_>, bootstrap: Bootstrap) -> Result<World, Error> {
         let session =
             if let Bootstrap::Mpi(session) = &bootstrap { Some(session.clone()) } else { None };
-        let joined = World::join_this_rank(get, bootstrap).and_then(World::joined_by_all);
-        let joined = joined.and_then(World::with_clocks_compared);
+        let joined = World::join_this_rank(get, bootstrap).and_then(World::with_clocks_compared);
         if let (Err(error), Some(session)) = (&joined, session) {
             let timeout = timeout(get).ok().flatten();
             session.give_up(timeout.unwrap_or(DEFAULT_TIMEOUT), &error.to_string());
@@ -151,7 +150,7 @@ impl World {
         joined
     }
 
-    /// Joins the world on this rank; another rank may fail to join.
+    /// Joins the world, unless a rank fails to.
     fn join_this_rank(get: Lookup<'_>, bootstrap: Bootstrap) -> Result<World, Error> {
         let timeout = timeout(get)?.unwrap_or(DEFAULT_TIMEOUT);
         let drive = config::drive(get)?;
@@ -285,7 +284,8 @@ impl World {
         let settings = Settings { tuning, gate_sum, llc_bytes, preferred, expansions: None };
         let place = (shape, map, None);
         let engine = (config, Arc::default());
-        let comm = opened.communicator(rank, place, engine, unexpected_bytes, settings)?;
+        let comm = opened.communicator(rank, place, engine, unexpected_bytes, settings);
+        let comm = joined_by_all(comm, exchange.as_mut(), session.as_deref())?;
         let in_memory = match node_memory {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,

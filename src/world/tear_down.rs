@@ -7,21 +7,6 @@ use super::launcher::meeting_error;
 use crate::error::Error;
 
 impl World {
-    /// Checks that all ranks of a session have joined the world.
-    pub(super) fn joined_by_all(mut self) -> Result<World, Error> {
-        let Some(session) = self.session.clone() else { return Ok(self) };
-        let Err(error) = self.exchange.barrier() else { return Ok(self) };
-        let error = meeting_error(self.communicator().rank(), &error);
-        if let Some(comm) = self.comm.take() {
-            comm.end();
-            if !session.has_given_up() {
-                // Peers that have joined the world may write to this memory.
-                std::mem::forget(comm);
-            }
-        }
-        Err(error)
-    }
-
     /// The ranks that are missing after a failure, all of them; the error itself names only the first one noticed.
     /// All remaining ranks must call it. It waits for up to three timeouts, since a rank that was computing learns
     /// of the failure only in its next call.

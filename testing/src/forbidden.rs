@@ -2,6 +2,10 @@
 
 use std::io;
 
+const ALWAYS: u32 = libc::BPF_JA;
+/// For all threads of the process.
+const EVERYWHERE: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_TSYNC;
+
 /// Refuses `userfaultfd` with EPERM, to this process and the processes that it starts, irrevocably.
 ///
 /// Allocates nothing, so that it may be called between `fork` and `exec`.
@@ -9,8 +13,16 @@ use std::io;
 /// # Errors
 /// If the system has no seccomp filters.
 pub fn userfaultfd() -> io::Result<()> {
-    const ALWAYS: u32 = libc::BPF_JA;
-    forbid(libc::SYS_userfaultfd as u32, ALWAYS, 0)
+    forbid(EVERYWHERE, libc::SYS_userfaultfd as u32, ALWAYS, 0)
+}
+
+/// Refuses to start threads and processes, to this thread, irrevocably.
+///
+/// # Errors
+/// If the system has no seccomp filters.
+pub fn new_threads() -> io::Result<()> {
+    forbid(0, libc::SYS_clone3 as u32, ALWAYS, 0)?;
+    forbid(0, libc::SYS_clone as u32, ALWAYS, 0)
 }
 
 /// Refuses `mprotect` calls that would make memory executable, with the scope of [`userfaultfd`](fn@userfaultfd).
@@ -19,11 +31,17 @@ pub fn userfaultfd() -> io::Result<()> {
 /// # Errors
 /// If the system has no seccomp filters.
 pub fn changed_code() -> io::Result<()> {
-    forbid(libc::SYS_mprotect as u32, libc::BPF_JSET | libc::BPF_K, libc::PROT_EXEC as u32)
+    forbid(
+        EVERYWHERE,
+        libc::SYS_mprotect as u32,
+        libc::BPF_JSET | libc::BPF_K,
+        libc::PROT_EXEC as u32,
+    )
 }
 
-/// Refuses a system call if its third argument compares to `value` as `condition` says (a BPF jump condition).
-fn forbid(number: u32, condition: u32, value: u32) -> io::Result<()> {
+/// Refuses a system call if its third argument compares to `value` as `condition` says (a BPF jump condition). `flags`
+/// are those of a seccomp filter.
+fn forbid(flags: libc::c_ulong, number: u32, condition: u32, value: u32) -> io::Result<()> {
     let step = |code: u32, [yes, no]: [u8; 2], k: u32| libc::sock_filter {
         code: code as u16,
         jt: yes,
@@ -48,12 +66,7 @@ fn forbid(number: u32, condition: u32, value: u32) -> io::Result<()> {
         let one: libc::c_ulong = 1;
         let zero: libc::c_ulong = 0;
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, one, zero, zero, zero) != 0
-            || libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                libc::SECCOMP_FILTER_FLAG_TSYNC,
-                &program,
-            ) != 0
+            || libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &program) != 0
         {
             return Err(io::Error::last_os_error());
         }

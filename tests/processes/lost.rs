@@ -36,6 +36,7 @@ fn scenarios() {
             "gates_beside" => || two(gates, without_the_victim),
             "gates_and_plan" => || rounds(gates_and_plan),
             "ends_early" => ends_early,
+            "workerless" => workerless,
             _ => return None,
         })
     });
@@ -310,5 +311,22 @@ fn ends_early() {
 fn who_ends_without_the_others_is_told() {
     four_at_a_time(["emu", "shm"], |backend| {
         ranks(3, "ends_early", &[("HOPBINE_BACKEND", backend), ("HOPBINE_TIMEOUT", "2")]);
+    });
+}
+
+/// One rank cannot start its worker threads.
+fn workerless() {
+    if std::env::var("HOPBINE_RANK").unwrap() == "1" {
+        hopbine_testing::forbidden::new_threads().unwrap();
+    }
+    let error = init().map(drop).unwrap_err().to_string();
+    let reason = "rank 1: start-up failed: starting a worker thread: ";
+    assert!(error.contains(reason), "{error}");
+}
+
+#[test]
+fn no_rank_joins_a_world_that_a_rank_cannot_join() {
+    four_at_a_time(["emu", "shm"], |backend| {
+        ranks(3, "workerless", &[("HOPBINE_BACKEND", backend), ("HOPBINE_DRIVE", "workers")]);
     });
 }
