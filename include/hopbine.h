@@ -161,7 +161,8 @@
 // hopbine could not be started, or the ranks did not meet.
 #define HOPBINE_ERR_STARTUP 11
 
-// A wait took longer than HOPBINE_TIMEOUT.
+// A wait took longer than HOPBINE_TIMEOUT. Over MPI a call whose memory MPI is receiving into returns only when the
+// sender has called MPI again; it may read memory that was sent from even later.
 #define HOPBINE_ERR_TIMEOUT 12
 
 // A rank has died, has failed, or has left.

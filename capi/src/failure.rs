@@ -31,7 +31,8 @@ pub const HOPBINE_ERR_STATE: c_int = 9;
 pub const HOPBINE_ERR_SETTING: c_int = 10;
 /// hopbine could not be started, or the ranks did not meet.
 pub const HOPBINE_ERR_STARTUP: c_int = 11;
-/// A wait took longer than HOPBINE_TIMEOUT.
+/// A wait took longer than HOPBINE_TIMEOUT. Over MPI a call whose memory MPI is receiving into returns only when the
+/// sender has called MPI again; it may read memory that was sent from even later.
 pub const HOPBINE_ERR_TIMEOUT: c_int = 12;
 /// A rank has died, has failed, or has left.
 pub const HOPBINE_ERR_LOST: c_int = 13;

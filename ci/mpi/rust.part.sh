@@ -55,6 +55,9 @@ run_rust() {
   # Two ranks wait six seconds for the third. Those who come have three of these to see each other.
   beside ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing
   beside late
+  # Two ranks, one of which computes for longer than the other waits.
+  [ "$mpi" != openmpi ] || beside ranks 2 "${messages[@]}" "${by_tcp[@]}" HOPBINE_TIMEOUT=2 HOPBINE_ON_TIMEOUT=fail \
+    "$programs/mpi" overtaken
   # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
   # is chosen here; over the device in software; and over both in one world. MPICH gets the
   # other numbers of ranks.

@@ -83,10 +83,15 @@ fn messages() -> Vec<String> {
         let files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
         files.collect::<Vec<PathBuf>>()
     };
-    for path in ["src/engine/diagnosis", "src/timeline", "capi/src", "capi/mpi", "capi/preload"]
-        .into_iter()
-        .flat_map(files)
-    {
+    let folders = [
+        "src/endpoint/mpi",
+        "src/engine/diagnosis",
+        "src/timeline",
+        "capi/src",
+        "capi/mpi",
+        "capi/preload",
+    ];
+    for path in folders.into_iter().flat_map(files) {
         let text = read(&path);
         found.extend(literals(&text).into_iter().filter(|text| text.starts_with("hopbine: ")));
         let reasons = text.lines().filter(|line| {

@@ -26,12 +26,23 @@ pub(super) enum Role {
     Send(Slot),
     /// A send without a header.
     HeaderlessSend(HeaderlessSend),
-    /// A receive of a message whose header has arrived.
-    Recv(Slot),
+    /// A receive of a message from this rank whose header has arrived.
+    Recv(Rank, Slot),
     /// A receive of a message without a header.
     HeaderlessRecv(HeaderlessRecv),
     /// A receive into this memory of a message that is dropped.
     Dropped(#[expect(dead_code, reason = "held for MPI")] Vec<u8>),
+}
+
+impl Role {
+    /// The rank whose message MPI writes to a region of a posted receive, if it does.
+    pub(super) fn sender(&self) -> Option<Rank> {
+        match self {
+            &Role::Recv(from, _) => Some(from),
+            Role::HeaderlessRecv(of) => Some(of.envelope.from),
+            Role::Send(_) | Role::HeaderlessSend(_) | Role::Dropped(_) => None,
+        }
+    }
 }
 
 /// A message that is sent without a header.

@@ -41,10 +41,14 @@
 //! answer is not reported as lost, since it may be computing; MPI's launchers end a job of which a rank has died.
 //!
 //! # Tear-down
-//! [`abandon`](Endpoint::abandon) cancels posted receives. MPI cannot cancel sends, so `abandon` waits for long
-//! messages, for 100 ms at most. Ranks give up at about the same time, so each one also receives and drops what its
-//! peers have sent (`drain`), which completes the peers' sends. A send whose receiver does not poll in that time
-//! stays with MPI, which may read its memory later: the bytes that MPI sends ahead, or all of them if the receiver,
+//! [`abandon`](Endpoint::abandon) cancels posted receives. MPI cannot cancel a receive that a message has matched, and
+//! writes to its region when the sender calls MPI again. So `abandon` waits for such a message without the usual limit:
+//! no call returns while MPI may write to its memory. A sender that computes delays the error; the rank says so once.
+//! After ten minutes the process ends, since it can neither return nor should it hang; it ends at once if the failure
+//! was found on a thread that may not call MPI, and receives are open. MPI cannot cancel sends either;
+//! for these `abandon` waits 100 ms at most. Ranks give up at about the same time, so each one also receives and drops
+//! what its peers have sent (`drain`), which completes the peers' sends. A send whose receiver does not poll in that
+//! time stays with MPI, which may read its memory later: the bytes that MPI sends ahead, or all of them if the receiver,
 //! not having heard of the failure, posts a receive for it, or gives up. The receiver may then get arbitrary bytes:
 //! here this wire breaks the contract of endpoints. [`end`](Endpoint::end) returns everything to MPI, which may be
 //! finalised when all ranks are done. Neither Open MPI nor MPICH waits in `MPI_Finalize` for unmatched sends (`unmet`
@@ -250,6 +254,9 @@ impl Endpoint for MpiEndpoint {
         // A thread that may not call MPI leaves the clean-up to `end`.
         match self.library.enter() {
             Ok(_inside) => self.state.give_up(LEAST_DRAIN),
+            Err(_) if self.state.transfers.is_receiving() => {
+                drain::abort(self.state.rank, "this thread may not call MPI to cancel that");
+            }
             Err(_) => self.state.is_abandoned = true,
         }
     }
@@ -375,7 +382,7 @@ impl State {
             // SAFETY: `cancel` has returned true, so nothing is posted; an abandoned endpoint does not use the ring.
             unsafe { self.ring.free() };
         }
-        self.transfers.abandon([start + least, start + 2 * least, end]);
+        self.transfers.abandon(self.rank, [start + least, start + 2 * least, end]);
         self.outbound.finish(end);
     }
 }

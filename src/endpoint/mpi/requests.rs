@@ -33,9 +33,10 @@ pub(super) fn cancel_one(request: &mut ffi::MPI_Request) -> Result<bool, WireErr
     Ok(is_cancelled != 0)
 }
 
-/// Cancels receives, waiting at most until `end`; returns whether all of them have ended.
-pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
-    for request in requests.iter_mut() {
+/// Cancels receives. Each becomes complete, also without a message; but one that a message has matched already only
+/// when MPI has received the message.
+pub(super) fn cancel(requests: &mut [ffi::MPI_Request]) {
+    for request in requests {
         // SAFETY: `request_null` is a constant of MPI; any other request here is active.
         unsafe {
             if *request != ffi::request_null() {
@@ -43,7 +44,6 @@ pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
             }
         }
     }
-    finish(requests, end)
 }
 
 /// Waits for requests, at most until `end`; returns whether all are complete.

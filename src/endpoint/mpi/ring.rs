@@ -12,6 +12,7 @@ use super::ffi;
 use super::HEADERS;
 use super::header::{HEADER_BYTES, PART_BYTES};
 use super::library::{Comm, check, is_complete};
+use super::requests::{cancel, finish};
 use crate::endpoint::WireError;
 
 /// Receives posted at a time.
@@ -123,7 +124,8 @@ impl Ring {
 
     /// Cancels all receives, waiting at most until `end`; returns whether all of them have ended.
     pub(super) fn cancel(&mut self, end: Instant) -> bool {
-        super::requests::cancel(&mut self.requests, end)
+        cancel(&mut self.requests);
+        finish(&mut self.requests, end)
     }
 
     /// Frees the memory.

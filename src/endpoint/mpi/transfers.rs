@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use super::ffi;
 
-use super::drain::drain;
+use super::drain::Open;
 use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
 use super::long_message::{
     Envelope, HeaderlessRecv, HeaderlessSend, LongMessage, Role, n_pieces, pieces,
 };
-use super::requests::{cancel, cancel_one, n_bytes};
+use super::requests::{cancel_one, n_bytes};
 use crate::Rank;
 use crate::endpoint::{Event, RecvPost, Slot, WireError, WireRegion};
 use crate::slab::Slab;
@@ -165,7 +165,9 @@ impl Transfers {
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn receive(&mut self, envelope: Envelope, slot: Slot, region: WireRegion) {
         let pieces_left = n_pieces(region.len);
-        let number = self.messages.insert(LongMessage { role: Role::Recv(slot), pieces_left });
+        let number = self
+            .messages
+            .insert(LongMessage { role: Role::Recv(envelope.from, slot), pieces_left });
         self.to_post.push_back((number, envelope, region));
     }
 
@@ -320,7 +322,7 @@ impl Transfers {
                     self.n_headerless_sends -= 1;
                     events.push(Event::Sent(*slot));
                 }
-                Role::Recv(slot) => events.push(Event::Received(*slot)),
+                Role::Recv(_, slot) => events.push(Event::Received(*slot)),
                 &Role::HeaderlessRecv(HeaderlessRecv { envelope, recv }) => {
                     self.n_headerless_recvs -= 1;
                     self.arrived_headerless.push(envelope);
@@ -370,23 +372,22 @@ impl Transfers {
         self.messages.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
     }
 
-    /// Ends all transfers, at latest at `end`. Cancels receives, and waits for sends, which MPI cannot cancel.
-    /// Meanwhile receives and drops the messages of peers, from `first` on and at least until `least`.
-    pub(super) fn abandon(&mut self, [first, least, end]: [Instant; 3]) {
-        let (mut arriving, mut leaving) = (Vec::new(), Vec::new());
+    /// Ends all transfers ([`Open::drain`]).
+    pub(super) fn abandon(&mut self, rank: Rank, times: [Instant; 3]) {
+        let mut open = Open::of(rank);
         for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
-            let leaves = self
-                .messages
-                .get_mut(number)
-                .is_some_and(|of| matches!(of.role, Role::Send(_) | Role::HeaderlessSend(_)));
-            if leaves { leaving.push(request) } else { arriving.push(request) }
+            open.add(request, self.messages.get_mut(number).map(|of| &of.role));
         }
-        if !cancel(&mut arriving, end) {
+        if !open.drain(self.comm, times) {
             // MPI may still write to the memory of dropped messages.
             std::mem::forget(std::mem::take(&mut self.messages));
         }
-        drain(self.comm, &mut leaving, [first, least, end]);
         (self.messages, self.to_post) = Default::default();
         (self.n_dropped, self.n_headerless_sends, self.n_headerless_recvs) = Default::default();
+    }
+
+    /// Whether MPI may write to regions of receives.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.messages.iter().any(|(_, of)| of.role.sender().is_some())
     }
 }

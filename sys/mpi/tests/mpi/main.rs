@@ -38,6 +38,7 @@ fn main() {
         ["ahead"] => own::ahead(),
         ["missing"] => own::missing(),
         ["unmet"] => own::unmet(),
+        ["overtaken"] => own::overtaken(),
         ["lanes"] => lanes::run(),
         ["root-ahead"] => root_ahead(),
         ["mismatch"] => mismatch(),

@@ -321,6 +321,35 @@ pub fn unmet() {
     finalize(rank, "unmet");
 }
 
+/// Rank 1 gives up a long message that MPI has begun to receive, since rank 0 computes. When rank 0 calls MPI again,
+/// nothing more arrives in rank 1's memory.
+pub fn overtaken() {
+    start("multiple");
+    // SAFETY: all ranks of the program call it.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let comm = world.communicator();
+    let rank = comm.rank();
+    let mut bytes = vec![7u8; 1_000_000];
+    if rank == 0 {
+        // Everything may be sent before this rank hears of the failure.
+        let _ = comm.scope(|scope| {
+            let sent = scope.bcast(&mut bytes, 0)?;
+            std::thread::sleep(Duration::from_secs(6));
+            sent.wait().map(drop)
+        });
+    } else {
+        comm.bcast(&mut bytes, 0).expect_err("rank 0 computes");
+        bytes.fill(0x55);
+    }
+    // Meanwhile MPI completes what it has begun.
+    own_traffic(rank, comm.size());
+    std::thread::sleep(Duration::from_millis(200));
+    own_traffic(rank, comm.size());
+    assert!(rank == 0 || bytes.iter().all(|&byte| byte == 0x55), "bytes arrived after the error");
+    drop(world);
+    finalize(rank, "overtaken");
+}
+
 /// Bytes of resident memory of this process.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
