@@ -243,10 +243,10 @@ pub trait Endpoint: Send {
     /// Whether no peer depends on further polling of this rank.
     fn is_flushed(&self) -> bool;
 
-    /// Aborts after a failure: drops all posts, and all cached registrations of users' memory. After this call
-    /// nothing reads or writes that memory through this endpoint, as far as the device allows, and earlier news
-    /// ([`Observer::send_news`]) have been sent. The call takes at most 100 ms for each wire, unless threads of this
-    /// process take longer to read that memory. Later posts are errors, and later polls report nothing.
+    /// Aborts after a failure: drops all posts, and ends all registrations of memory, also those that are in use
+    /// otherwise. After this call nothing reads or writes that memory through this endpoint, as far as the device
+    /// allows, and earlier news ([`Observer::send_news`]) have been sent. The call takes at most 100 ms for each wire, unless threads of this
+    /// process take longer to read that memory, or MPI to write it. Later posts are errors, and later polls report nothing.
     fn abandon(&mut self);
 
     /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.
@@ -321,10 +321,11 @@ pub trait Registry {
     /// The memory must stay valid until it is released with the key.
     ///
     /// # Errors
-    /// [`WireError`] if the wire has no room for another registration.
+    /// [`WireError`] if the wire has no room for another registration, or after [`abandon`](Endpoint::abandon).
     unsafe fn register(&mut self, range: MemoryRange, owner: Owner<'_>) -> Result<u64, WireError>;
 
-    /// Reverts one [`register`](Registry::register) that returned `key`.
+    /// Reverts one [`register`](Registry::register) that returned `key`, unless [`abandon`](Endpoint::abandon) has
+    /// done so.
     ///
     /// # Errors
     /// [`WireError`] if `key` is not registered.

@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
@@ -326,6 +326,60 @@ fn one_thread_frees_while_another_finds_out() {
         too_late.fetch_add(found, Ordering::Relaxed);
     });
     assert!(too_late.into_inner() > 0, "nobody was too late");
+}
+
+/// A sender computes while its peer gives up, and then finds the peer's clear to send. The peer's buffer is registered
+/// for longer than the call that has failed.
+#[test]
+fn no_put_arrives_late_in_memory_that_the_program_has_registered() {
+    [false, true].into_iter().for_each(gives_up_registered);
+}
+
+fn gives_up_registered(reg_cache: bool) {
+    const LEN: usize = 1_000_000;
+    let config = EmulationConfig::new(Shape::torus(&[2]).unwrap()).with(|config| {
+        config.drive = Drive::Inline;
+        config.reg_cache = reg_cache;
+        config.ports = Some(1);
+        config.timeout = Duration::from_millis(300);
+        config.on_timeout = OnTimeout::Fail;
+    });
+    let stage = AtomicUsize::new(0);
+    let reach = |number| stage.store(number, Ordering::Release);
+    let wait_for = |number| {
+        let began = Instant::now();
+        while stage.load(Ordering::Acquire) < number {
+            assert!(began.elapsed() < Duration::from_secs(60), "stage {number} is not reached");
+            std::thread::yield_now();
+        }
+    };
+    let ended = emulate(&config, |comm| {
+        let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+        let mut buffer = vec![7u8; LEN];
+        if comm.rank() == 0 {
+            let outcome = comm.scope(|scope| {
+                let sent = scope.bcast(&mut buffer, 0)?;
+                reach(1);
+                wait_for(2);
+                sent.wait().map(drop)
+            });
+            outcome.unwrap_err();
+            return reach(3);
+        }
+        // SAFETY: the buffer lives longer than its registration.
+        let registered = unsafe { comm.register(buffer.as_mut_ptr(), LEN as u64) }.unwrap();
+        wait_for(1);
+        comm.bcast(&mut buffer, 0).unwrap_err();
+        let stats = comm.cache_stats().unwrap_or_default();
+        buffer.fill(0x55);
+        reach(2);
+        wait_for(3);
+        assert!(buffer.iter().all(|&byte| byte == 0x55), "a put arrived after the error");
+        assert_eq!(stats.registrations, stats.deregistrations);
+        drop(registered);
+    });
+    // The ranks may find the failure at the end, too.
+    assert!(matches!(ended, Ok(_) | Err(Error::Lost { .. } | Error::Poisoned(_))), "{ended:?}");
 }
 
 /// Hundreds of operations at once, waited for in different orders: no queue overflows, and no rank waits for ever.

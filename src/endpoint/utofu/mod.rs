@@ -42,6 +42,9 @@
 //! (without help from this rank's CPU); news of a failure, which other ranks write; and the destination of this
 //! rank's own status gets.
 //!
+//! A port that gives up revokes the registrations of all memory that peers may have been told of: a peer that has been
+//! computing may start a put into it much later.
+//!
 //! # Tear-down
 //! All ranks must drop their endpoints after a barrier that every rank enters once its
 //! [`fence`](crate::endpoint::Registry::fence) has returned true. Otherwise a last credit may be written to freed
@@ -295,7 +298,7 @@ impl Endpoint for UtofuEndpoint {
             let _ = self.poll_completions();
             self.time.yield_now(SHORT_WAIT);
         }
-        self.registrar.forget();
+        self.registrar.revoke();
     }
 
     fn limit_unexpected(&mut self, bytes: usize) {

@@ -38,9 +38,10 @@ impl UtofuEndpoint {
     }
 
     /// Posts puts of data until the TOQ is full. The batch goes first: its puts are short, the TNI sends in the order
-    /// of posts, and a clear to send behind the data would delay the data that the peer sends in return.
+    /// of posts, and a clear to send behind the data would delay the data that the peer sends in return. After news
+    /// of a failure, which the poll reports, nothing is posted: the peer's clear to send may be void.
     pub(super) fn flush_puts(&mut self) -> Result<(), WireError> {
-        if self.puts.is_empty() || !self.post_batch()? {
+        if self.puts.is_empty() || self.news()?.is_some() || !self.post_batch()? {
             return Ok(());
         }
         while let Some(&DataPut { to, what, rendezvous }) = self.puts.front() {

@@ -131,9 +131,8 @@ impl Registrar {
         }
     }
 
-    /// Releases one registration for which `stadd` was returned. No put of a peer may reach the memory after that:
-    /// either peers have no more puts to it, or the cache keeps no registration of it
-    /// ([`forget`](Registrar::forget)).
+    /// Releases one registration for which `stadd` was returned. Peers have no more puts to the memory: the cache may
+    /// keep it registered.
     ///
     /// # Errors
     /// The library's error; `INVALID_STADD` if nothing is registered there.
@@ -161,19 +160,26 @@ impl Registrar {
         self.cache.as_ref().and_then(|PortCache { cache, .. }| cache.stage_bytes())
     }
 
-    /// Ends all cached registrations that are not in use; those in use end with their release.
-    pub(super) fn forget(&mut self) {
+    /// Ends all registrations of this port, also those whose users have not released them. Peers may still have puts
+    /// to any of the memory, and a registration in use would let them write to all its pages, whoever uses these now.
+    pub(super) fn revoke(&mut self) {
+        self.own.clear();
+        self.give_all_back();
         if let Some(PortCache { cache, port }) = &self.cache {
             cache.invalidate_all(*port);
+        }
+    }
+
+    fn give_all_back(&mut self) {
+        for (_, lease) in std::mem::take(&mut self.leases) {
+            self.give_back(lease);
         }
     }
 }
 
 impl Drop for Registrar {
     fn drop(&mut self) {
-        for (_, lease) in std::mem::take(&mut self.leases) {
-            self.give_back(lease);
-        }
+        self.give_all_back();
         if let Some(PortCache { cache, port }) = &self.cache {
             cache.close(*port);
         }
@@ -189,6 +195,8 @@ impl CacheView {
 
 impl Registry for UtofuEndpoint {
     unsafe fn register(&mut self, range: MemoryRange, owner: Owner<'_>) -> Result<u64, WireError> {
+        // A new registration could have the STADD of a revoked one, to which a peer may still have puts.
+        self.check_usable()?;
         // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD only from posts, whose
         // contract covers the peers' access.
         let registered = unsafe { self.registrar.register(&mut self.vcq, range, owner) };
@@ -196,6 +204,10 @@ impl Registry for UtofuEndpoint {
     }
 
     fn release(&mut self, key: u64) -> Result<(), WireError> {
+        // `abandon` has revoked all registrations.
+        if self.is_abandoned {
+            return Ok(());
+        }
         self.registrar.release(key).map_err(|error| failed(error, None))
     }
 

@@ -1,5 +1,7 @@
 //! Registration of memory at a port, if its wire needs it.
 
+use std::sync::Arc;
+
 use crate::endpoint::{MemoryRange, Owner};
 use crate::error::Error;
 
@@ -28,7 +30,14 @@ impl Port {
         let Some(registry) = state.endpoint.registry() else { return Ok(None) };
         // SAFETY: the caller's promise.
         let key = unsafe { registry.register(range, owner) };
-        key.map(Some).map_err(|source| self.wire_error(None, source))
+        key.map(Some).map_err(|source| {
+            // A port that has been given up registers nothing.
+            let reason = self.failure.reason();
+            reason.map_or_else(
+                || self.wire_error(None, source),
+                |reason| Error::Poisoned(Arc::new(reason)),
+            )
+        })
     }
 
     /// Releases a registration. An error fails the rank, since no caller could handle it.
