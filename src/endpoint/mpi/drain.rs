@@ -4,8 +4,9 @@
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-use super::ffi;
+use hopbine_meet::print_remark;
 
+use super::ffi;
 use super::library::Comm;
 use super::long_message::Role;
 use super::requests::{cancel, finish, n_bytes};
@@ -75,11 +76,11 @@ impl Open {
                         abort(self.rank, &format!("rank {from} does not call MPI any more"));
                     }
                     if !std::mem::replace(&mut has_warned, true) {
-                        eprintln!(
+                        print_remark(format_args!(
                             "hopbine: rank {}: a call has failed, but returns only when rank {from} calls MPI: MPI \
                              is receiving a message of that rank into the call's memory",
                             self.rank
-                        );
+                        ));
                     }
                     std::thread::sleep(PAUSE);
                 }
@@ -94,9 +95,9 @@ impl Open {
 
 /// Ends this process: MPI may write to memory of a call that has failed, as long as the process lives.
 pub(super) fn abort(rank: Rank, reason: &str) -> ! {
-    eprintln!(
+    print_remark(format_args!(
         "hopbine: rank {rank} ends: MPI is receiving into the memory of a call that has failed, and {reason}"
-    );
+    ));
     std::process::abort()
 }
 
