@@ -256,6 +256,7 @@ mod tests {
         let path = directory.path().join("trace.5.json");
         let timeline = Timeline {
             rank: 5,
+            world: 7,
             is_virtual: false,
             scale: Ticks::Nanoseconds.scale(),
             rounds: &[],
