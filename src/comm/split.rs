@@ -303,7 +303,11 @@ impl Communicator {
             plain.allgather(mine, &mut all).map(|()| all)
         };
         let small = match (&world.small_pool, slot) {
-            (Some(pool), Some(slot)) => pool.open(slot, &members, &mut allgather)?,
+            (Some(pool), Some(slot)) => {
+                let opened = pool.open(slot, &members, &mut allgather);
+                // Other ranks have agreed on the communicator and wait for this rank.
+                opened.inspect_err(|error| world.engine.fail(error))?
+            }
             (Some(_), None) => Err("all are in use by other communicators".to_owned()),
             (None, _) => Err(match &world.small {
                 Ok(_) => "only the world's communicator has them".to_owned(),

@@ -369,3 +369,43 @@ fn a_mismatch_at_the_gates_is_told_to_all() {
     }
     assert!(n_told > 5, "{n_told}");
 }
+
+/// A rank cannot register memory for the call in which the ranks of a new communicator tell each other their gates.
+#[test]
+fn a_rank_that_cannot_complete_a_communicator_tells_the_others() {
+    let mut n_failed = 0;
+    for seed in seeds(0..8) {
+        let mut config = on_utofu(&[6, 6, 3], seed);
+        config.ports = Some(1);
+        // Some of its messages are too long for a slot.
+        config.preferred = "allgather=bruck".parse().unwrap();
+        let simulated = simulate(&config, |comm, rank| {
+            let (me, ranks): (_, Vec<u32>) = (comm.rank(), (0..comm.size()).collect());
+            let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+            // Afterwards all slots exist.
+            by_plan.allgather(&[me; 6], &mut vec![0; 6 * ranks.len()])?;
+            let made = comm.join(&ranks, |number| {
+                let mut number = [number];
+                comm.bcast(&mut number, 0).unwrap();
+                if me == 1 {
+                    // Then all others have the number.
+                    rank.sleep(Duration::from_millis(10));
+                    rank.refuses_memory(u32::MAX);
+                }
+                number[0]
+            });
+            rank.refuses_memory(0);
+            match (made.map(drop), by_plan.barrier()) {
+                (Ok(()), Ok(())) => return Ok(false),
+                (Err(_), Err(Error::Poisoned(_))) => {}
+                other => rank.complain(format!("rank {me}: {other:?}")),
+            }
+            Ok(true)
+        });
+        let run = well(simulated, &format!("seed {seed}"));
+        let failed = run.results.iter().flatten().filter(|failed| **failed).count();
+        assert!(failed == 0 || failed == run.results.len(), "seed {seed}: on {failed} ranks");
+        n_failed += usize::from(failed > 0);
+    }
+    assert!(n_failed > 1, "{n_failed} seeds have gates");
+}
