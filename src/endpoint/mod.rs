@@ -245,8 +245,9 @@ pub trait Endpoint: Send {
 
     /// Aborts after a failure: drops all posts, and ends all registrations of memory, also those that are in use
     /// otherwise. After this call nothing reads or writes that memory through this endpoint, as far as the device
-    /// allows, and earlier news ([`Observer::send_news`]) have been sent. The call takes at most 100 ms for each wire, unless threads of this
-    /// process take longer to read that memory, or MPI to write it. Later posts are errors, and later polls report nothing.
+    /// allows, and earlier news ([`Observer::send_news`]) have been sent. The call takes at most 100 ms for each wire,
+    /// unless threads of this process take longer to read that memory, or MPI to write it. Later posts are errors, and
+    /// later polls report nothing.
     fn abandon(&mut self);
 
     /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.

@@ -329,17 +329,14 @@ fn one_thread_frees_while_another_finds_out() {
 }
 
 /// A sender computes while its peer gives up, and then finds the peer's clear to send. The peer's buffer is registered
-/// for longer than the call that has failed.
+/// for longer than the call that has failed. (Ranks that are threads share the failure, so the sender mostly knows of it
+/// before it reads the clear to send; that nothing is registered any more tells that a put could not arrive.)
 #[test]
 fn no_put_arrives_late_in_memory_that_the_program_has_registered() {
-    [false, true].into_iter().for_each(gives_up_registered);
-}
-
-fn gives_up_registered(reg_cache: bool) {
     const LEN: usize = 1_000_000;
     let config = EmulationConfig::new(Shape::torus(&[2]).unwrap()).with(|config| {
         config.drive = Drive::Inline;
-        config.reg_cache = reg_cache;
+        config.reg_cache = true;
         config.ports = Some(1);
         config.timeout = Duration::from_millis(300);
         config.on_timeout = OnTimeout::Fail;
@@ -370,7 +367,7 @@ fn gives_up_registered(reg_cache: bool) {
         let registered = unsafe { comm.register(buffer.as_mut_ptr(), LEN as u64) }.unwrap();
         wait_for(1);
         comm.bcast(&mut buffer, 0).unwrap_err();
-        let stats = comm.cache_stats().unwrap_or_default();
+        let stats = comm.cache_stats().unwrap();
         buffer.fill(0x55);
         reach(2);
         wait_for(3);
