@@ -10,6 +10,14 @@ int buffers_overlap(const void *send, int64_t sent, const void *recv, int64_t re
     return sent > 0 && received > 0 && from < to + (uint64_t)received && to < from + (uint64_t)sent;
 }
 
+int n_blocks(const struct call *call) {
+    int is_inter = 0, n = 0;
+    PMPI_Comm_test_inter(call->comm, &is_inter);
+    if (is_inter && call->collective != REDUCE_SCATTER) PMPI_Comm_remote_size(call->comm, &n);
+    else PMPI_Comm_size(call->comm, &n);
+    return n;
+}
+
 /* Packs or unpacks one element of more bytes than MPI_Pack can count, by a message from this rank to itself. The
  * message has a communicator of its own, since several threads may do this at once. */
 static int copy_huge(char *packed, char *unpacked, MPI_Datatype type, MPI_Count each, int is_back) {

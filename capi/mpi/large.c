@@ -19,14 +19,6 @@ static int is_root(const struct call *call, int is_inter) {
     return call->root == rank;
 }
 
-int n_blocks(const struct call *call) {
-    int is_inter = 0, n = 0;
-    PMPI_Comm_test_inter(call->comm, &is_inter);
-    if (is_inter && call->collective != REDUCE_SCATTER) PMPI_Comm_remote_size(call->comm, &n);
-    else PMPI_Comm_size(call->comm, &n);
-    return n;
-}
-
 static int fits(MPI_Count count) { return INT_MIN <= count && count <= INT_MAX; }
 
 /* MPI_ERR_COUNT if a count that this rank has to give does not fit an int, else MPI_SUCCESS. */
