@@ -2,6 +2,7 @@
 
 use super::ticks::Ticks;
 use super::{Record, Sink};
+use crate::memory::stores::prefetch_write;
 
 /// Distance of the prefetch in records. In a ring larger than the caches a store waits for its cache line, and so do
 /// the stores behind it, among them stores that peers wait for.
@@ -71,24 +72,6 @@ impl Sink for Ring {
         self.last = Some(now);
         self.push(record(now));
     }
-}
-
-/// Prefetches the cache line of a record for writing.
-#[inline]
-fn prefetch_write(record: &Record) {
-    let line = std::ptr::from_ref(record);
-    // SAFETY: a prefetch, which changes no memory.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(line.cast());
-    }
-    // SAFETY: as above.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
-    }
-    let _ = line;
 }
 
 #[cfg(test)]

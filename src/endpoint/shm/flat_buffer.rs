@@ -20,6 +20,7 @@ use super::flat_groups::FlatGroups;
 use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, ShmLayout};
 use super::segment::Segment;
 use super::store_policy::StorePolicy;
+use crate::memory::stores::prefetch_write;
 
 /// Words of the first line of a rank's part: the first call that the rank may still read; the base of the last lease
 /// that it has left; in the owner's part, the base of the present lease (`flat_buffers`).
@@ -217,6 +218,11 @@ impl FlatBuffer {
         // SAFETY: there is room for the bytes; only this rank writes there, and no rank reads there now.
         unsafe { self.stores.copy(bytes.as_ptr(), into, bytes.len(), bytes.len()) };
         self.stamp(call);
+        if bytes.len() <= INLINE_BYTES {
+            // The next stamp then need not wait for its line, which other ranks still cache. If a longer contribution
+            // precedes it, ranks that wait take the line again before.
+            prefetch_write(self.word(self.me, call.next_place()));
+        }
     }
 
     /// As [`contribute`](FlatBuffer::contribute), without the bytes in `unread`, which no rank reads.

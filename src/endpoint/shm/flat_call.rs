@@ -41,6 +41,12 @@ impl Entered {
     pub(super) fn place(self) -> usize {
         LINE + self.turn() * STRIDE
     }
+
+    /// Offset of the place of the next call.
+    #[inline]
+    pub(super) fn next_place(self) -> usize {
+        Entered { number: self.number + 1, ..self }.place()
+    }
 }
 
 /// The contribution of a rank to a call.
