@@ -160,6 +160,11 @@ static int test_status(MPI_Request request, int *flag, MPI_Status *status, int l
     return test(request, flag, status);
 }
 
+/* The status of one request of several, if the caller wants statuses. */
+static MPI_Status *one_of(MPI_Status statuses[], int at) {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + at;
+}
+
 /* State of an MPI_Waitall: the first request that is not done, whether one has failed, and the communicator on which
  * to raise that error. */
 struct all {
@@ -174,7 +179,7 @@ static int end_in_turn(int n, MPI_Request requests[], MPI_Status statuses[], str
     FIND_AS(wait, PMPI_Wait);
     for (; all->first < n; all->first++) {
         MPI_Request *const request = &requests[all->first];
-        MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[all->first];
+        MPI_Status *const status = one_of(statuses, all->first);
         struct request *const failed = has_none(&n_failed) ? NULL : failed_request(*request);
         int is_done = 1;
         int code = failed ? wait(request, status) : test_one(request, &is_done, status, left);
@@ -297,10 +302,6 @@ ALIAS_PMPI(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *
 
 /* The forms for several requests on an MPI before 4.1, by the form for one: a program that looks them up at run time, as
  * mpi4py's wheels do, finds ours. */
-static MPI_Status *one_of(MPI_Status statuses[], int at) {
-    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + at;
-}
-
 static int each_status_all(int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]) {
     FIND_AS(look, PMPI_Request_get_status);
     int code = MPI_SUCCESS;
