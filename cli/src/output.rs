@@ -339,10 +339,15 @@ mod tests {
     fn a_directory_without_permission_is_named_with_the_reason() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::set_permissions(directory.path(), Permissions::from_mode(0o555)).unwrap();
-        if rustix::process::geteuid().is_root() {
-            return; // who may write everywhere
-        }
-        let error = OutputArg::to(&directory.path().join("out.txt")).write("text").unwrap_err();
+        let path = directory.path().join("out.txt");
+        let write = || {
+            // Root may write everywhere. Only this thread becomes another user.
+            if rustix::process::geteuid().is_root() {
+                rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65534)).unwrap();
+            }
+            OutputArg::to(&path).write("text").unwrap_err()
+        };
+        let error = std::thread::scope(|threads| threads.spawn(write).join().unwrap());
         let error = error.to_string();
         assert!(error.contains("before it is renamed: Permission denied"), "{error}");
     }
