@@ -24,8 +24,8 @@ pub struct TraceConfig {
     pub file: String,
     /// Number of latest records of 64 bytes kept for each port, and for the rank's calls.
     pub records: usize,
-    /// A number that only the ranks of one world have, by which their files are known from those of another run. `None`:
-    /// this process has all ranks.
+    /// A number that only the ranks of one world have, by which their files are known from those of another run.
+    /// `None`: this process has all ranks.
     pub(crate) world: Option<u64>,
 }
 

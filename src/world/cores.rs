@@ -127,8 +127,8 @@ fn counted(n: usize, what: &str) -> String {
 }
 
 impl Pinning {
-    /// Adds to the reason which of the workers' cores the system refuses to this process: it runs a worker with such a core
-    /// on any other.
+    /// Adds to the reason which of the workers' cores the system refuses to this process: it runs a worker with such a
+    /// core on any other.
     pub(super) fn note_refused(mut self) -> Self {
         let cores = self.cores.clone();
         let refused = move |core: &usize| !core_affinity::set_for_current(CoreId { id: *core });

@@ -17,9 +17,9 @@ pub struct Together {
     pub notes: Vec<String>,
 }
 
-/// Combines files. A file joins the latest run of its world with the same kind of clock that has none of its ranks. Times of the
-/// first run start at 0. Each later run is shifted so that its last call starts together with the first run's last
-/// call of the same name and size.
+/// Combines files. A file joins the latest run of its world with the same kind of clock that has none of its ranks.
+/// Times of the first run start at 0. Each later run is shifted so that its last call starts together with the first
+/// run's last call of the same name and size.
 pub fn together(files: Vec<File>) -> Together {
     let mut notes = Vec::new();
     let n_dropped: u64 = files.iter().map(|file| file.n_dropped).sum();
