@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopbine::endpoint::Time;
-use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
+use hopbine::endpoint::utofu::{OnNode, Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
 };
@@ -120,7 +120,7 @@ fn footprint(n_ranks: u32) -> Footprint {
         let ports = connect(
             Api::emulated(),
             &mut exchange,
-            0,
+            OnNode::ALONE,
             vec![Registrar::default()],
             &Time::default(),
         );
@@ -220,7 +220,9 @@ fn the_largest_job_needs_little_while_it_starts() {
     let met = MOST.load(Ordering::Relaxed) - before;
     assert_eq!((shape.n_ranks() as usize, shape.to_string().as_str()), (n_ranks, "48x69x48"));
     let registrars = (0..6).map(|_| Registrar::default()).collect();
-    let ports = connect(Api::emulated(), &mut exchange, 0, registrars, &Time::default()).unwrap();
+    let ports =
+        connect(Api::emulated(), &mut exchange, OnNode::ALONE, registrars, &Time::default())
+            .unwrap();
     let (most, kept) = (MOST.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     let (most, kept) = (most - before, kept.saturating_sub(before));
     drop(map);

@@ -17,6 +17,7 @@ use crate::comm::state::small::{CacheStatsFn, SmallCollectives, SmallCollectives
 use crate::comm::state::world_state::{Settings, WorldState};
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::Reading;
+use crate::endpoint::utofu::OnNode;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
 
@@ -93,8 +94,8 @@ pub(super) struct Layout<'a> {
     pub(super) n_ports: usize,
     pub(super) shape: &'a Shape,
     pub(super) map: &'a RankMap,
-    /// This rank's number among the ranks of its node.
-    pub(super) place: usize,
+    /// This rank among the ranks of its node.
+    pub(super) on_node: OnNode,
     /// Whether each rank has a core of its own.
     pub(super) own_cores: bool,
     /// Shared memory between the ranks of this node; `None` if they communicate as ranks of different nodes do.

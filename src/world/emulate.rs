@@ -21,6 +21,7 @@ use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::world_state::Settings;
+use crate::endpoint::utofu::OnNode;
 use crate::engine::{EngineConfig, Failure};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
@@ -185,7 +186,8 @@ impl EmulatedWorld<'_> {
         });
         let n_ports = self.n_ports as usize;
         let own_cores = self.cores.own_cores;
-        let layout = Layout { n_ports, shape, map, place: 0, own_cores, node_memory: None };
+        let layout =
+            Layout { n_ports, shape, map, on_node: OnNode::ALONE, own_cores, node_memory: None };
         let opened = match &self.emulation {
             Some(emulation) => emulation.device(cache).open(exchange, &layout),
             None => Shm::from_env()?.open(exchange, &layout),

@@ -24,7 +24,7 @@ use super::info::{Attempt, FreeQueues, Info, environment};
 use super::launcher::{connect_ranks, joined_by_all};
 use super::layout::{RankMapSetting, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
-use super::neighbourhood::{Neighbourhood, PlacementSources, Source};
+use super::neighbourhood::{Neighbourhood, PlacementSources, Sharing, Source};
 use super::startup_record::{CommonSettings, StartupRecord};
 
 use super::placement::Placement;
@@ -37,6 +37,7 @@ use crate::comm::state::small::GatesInfo;
 use crate::comm::state::world_state::{MOST_RANKS, Settings};
 use crate::endpoint::exchange_error;
 use crate::endpoint::shm::Reading;
+use crate::endpoint::utofu::OnNode;
 use crate::engine::EngineConfig;
 use crate::error::{Error, WireError};
 use crate::memory::stores::CAN_STREAM;
@@ -263,8 +264,9 @@ impl World {
         let node_memory = shm
             .filter(|_| neighbourhood.several_on_a_node)
             .map(|Shm { may_read, .. }| NodeMemory { node: neighbourhood.node_number, may_read });
-        let place = neighbourhood.node.place;
-        let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, node_memory };
+        let Sharing { place, n } = neighbourhood.node;
+        let on_node = OnNode { place, n_ranks: n };
+        let layout = Layout { n_ports, shape: &shape, map: &map, on_node, own_cores, node_memory };
         let trace = trace.map(|trace| of_world(trace, exchange.as_mut())).transpose();
         let trace = trace.map_err(startup)?;
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;

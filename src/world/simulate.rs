@@ -25,6 +25,7 @@ use crate::comm::state::world_state::Settings;
 use crate::endpoint::shm::Reading;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
+use crate::endpoint::utofu::OnNode;
 use crate::engine::{EngineConfig, OnTimeout};
 use crate::error::Error;
 use crate::timeline::TraceConfig;
@@ -330,8 +331,14 @@ impl Opening<'_> {
         let cache = view.map(|view| Box::new(move || view.stats()) as CacheStatsFn);
         let (small, small_pool) = match rank.has_gates() {
             true => {
-                let layout =
-                    Layout { n_ports, shape, map, place: 0, own_cores: true, node_memory: None };
+                let layout = Layout {
+                    n_ports,
+                    shape,
+                    map,
+                    on_node: OnNode::ALONE,
+                    own_cores: true,
+                    node_memory: None,
+                };
                 gates_under(exchange, &layout).map_err(failed)?
             }
             false => (Err("this seed has none".to_owned()), None),

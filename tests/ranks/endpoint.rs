@@ -2,7 +2,7 @@
 //! and more messages than any queue holds.
 
 use hopbine::WireError;
-use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
+use hopbine::endpoint::utofu::{OnNode, Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
     Access, Arrival, Endpoint, Event, MemoryRange, Owner, Posted, RecvPost, Registry, SendPost,
     Slot, Tag, Time, WireRegion,
@@ -34,7 +34,7 @@ pub(crate) fn group(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
     ranks(exchanges, |rank, mut exchange| {
         let _entered = job.enter(rank);
         let (registrars, time) = (vec![Registrar::default()], Time::default());
-        let endpoints = connect(Api::emulated(), &mut exchange, 0, registrars, &time);
+        let endpoints = connect(Api::emulated(), &mut exchange, OnNode::ALONE, registrars, &time);
         endpoints.unwrap().pop().unwrap()
     })
 }

@@ -19,7 +19,7 @@ use super::simulation::{SimWire, Simulated};
 use super::trace::TraceStep;
 use crate::Rank;
 use crate::endpoint::UnexpectedBytes;
-use crate::endpoint::utofu::{CacheView, Registrar, UtofuEndpoint, connect};
+use crate::endpoint::utofu::{CacheView, OnNode, Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
     Clock, Endpoint, Event, Observer, Posted, RecvPost, Registry, SendPost, Status, Time, WireError,
 };
@@ -205,7 +205,7 @@ impl Simulated {
             }
         };
         let time = Time::of(Some(self.clock.clone()));
-        let ports = connect(Api::emulated(), exchange, 0, registrars, &time)?;
+        let ports = connect(Api::emulated(), exchange, OnNode::ALONE, registrars, &time)?;
         let port = |inner| Box::new(SimulatedUtofu { inner, rank: self.clone() }) as _;
         Ok((ports.into_iter().map(port).collect(), view))
     }

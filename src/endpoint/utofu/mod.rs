@@ -76,7 +76,7 @@ mod wire;
 #[cfg(any(feature = "internals", feature = "sim"))]
 pub use registrar::CacheView;
 pub use registrar::Registrar;
-pub use setup::connect;
+pub use setup::{OnNode, connect};
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use hopbine_meet::{Exchange, Records};
 use hopbine_torus::PortId;
+use utofu::abi::UTOFU_ERR_FULL;
 use utofu::handles::{Access, MAX_BATCH, Registration, Vcq, VcqFlags};
-use utofu::{Api, VcqInfo};
+use utofu::{Api, UtofuError, VcqInfo};
 
 use super::addresses::{Addresses, Places};
 use super::channel::EAGER_BYTES;
@@ -30,6 +31,10 @@ const QUEUE_BYTES: usize = 2;
 /// Puts are split at multiples of this, so that the pieces start at cache lines.
 const PUT_ALIGN: usize = 256;
 
+/// The most CQs of a TNI that the ranks of a node take for themselves: half of the ordinary ones. The rest is for
+/// other software, MPI for example.
+const MOST_OWN_CQS: usize = 4;
+
 /// The call that an error names if opening fails on another rank.
 const CALL: &str = "opening the ports";
 
@@ -41,9 +46,22 @@ struct LocalPort {
     vcq: Vcq,
 }
 
+/// This rank among the ranks of its node, which share the node's TNIs.
+#[derive(Clone, Copy, Debug)]
+pub struct OnNode {
+    /// This rank's number, below `n_ranks`.
+    pub place: usize,
+    /// How many ranks the node has.
+    pub n_ranks: usize,
+}
+
+impl OnNode {
+    /// The only rank of its node.
+    pub const ALONE: OnNode = OnNode { place: 0, n_ranks: 1 };
+}
+
 /// Opens a port for each of `registrars`, which the port then owns, and exchanges the ports' addresses; collective
-/// over `exchange`. The ports of the ranks of a node take the TNIs in turn; this rank is number `place` of its node.
-/// `time` is the clock for all waits.
+/// over `exchange`. The ports of the ranks of a node take the TNIs in turn. `time` is the clock for all waits.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open equally many ports. In
@@ -51,12 +69,12 @@ struct LocalPort {
 pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
-    place: usize,
+    on_node: OnNode,
     registrars: Vec<Registrar>,
     time: &Time,
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
-    let opened = open_ports(api, n_ports, place);
+    let opened = open_ports(api, n_ports, on_node);
     let mine = opened.as_ref().map_err(ToString::to_string).and_then(|ports| {
         let infos: Vec<VcqInfo> = ports.iter().map(|port| port.vcq.id().info()).collect();
         encode_addresses(&infos)
@@ -131,20 +149,35 @@ fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError
     Places::new(ids, rank, n_ports)
 }
 
-fn open_ports(api: Api, n_ports: usize, place: usize) -> Result<Vec<LocalPort>, WireError> {
+fn open_ports(api: Api, n_ports: usize, on_node: OnNode) -> Result<Vec<LocalPort>, WireError> {
     let tnis = api.onesided_tnis().map_err(|error| failed(error, None))?;
     if tnis.is_empty() {
         return Err(WireError::new("utofu_get_onesided_tnis", "there is no TNI"));
     }
-    let tni = |port: PortId| tnis[(place * n_ports + port.index()) % tnis.len()];
-    PortId::first(n_ports as u16).map(|port| open_port(api, tni(port))).collect()
+    let tni = |port: PortId| tnis[(on_node.place * n_ports + port.index()) % tnis.len()];
+    let own_cqs = (on_node.n_ranks * n_ports).div_ceil(tnis.len()) <= MOST_OWN_CQS;
+    PortId::first(n_ports as u16).map(|port| open_port(api, tni(port), own_cqs)).collect()
 }
 
-fn open_port(api: Api, tni: utofu::Tni) -> Result<LocalPort, WireError> {
-    // A VCQ is used by one thread at a time, but by different threads over time, and beside VCQs of other
-    // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
-    let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
-    let mut vcq = vcq.map_err(|error| failed(error, None))?;
+/// Creates the VCQ of a port, on a CQ of its own if `own_cq` and one is left.
+///
+/// Other software of the process, such as MPI, may post to its VCQs without a lock while a thread of hopbine
+/// posts, so a shared CQ is safe only if one thread does both.
+pub(super) fn create_vcq(api: Api, tni: utofu::Tni, own_cq: bool) -> Result<Vcq, UtofuError> {
+    // A VCQ is used by one thread at a time, but by different threads over time. Without the flag uTofu
+    // posts to the CQ without a lock.
+    let shared = VcqFlags::THREAD_SAFE;
+    if own_cq {
+        match Vcq::create(api, tni, shared | VcqFlags::EXCLUSIVE) {
+            Err(error) if error.code == UTOFU_ERR_FULL => {}
+            result => return result,
+        }
+    }
+    Vcq::create(api, tni, shared)
+}
+
+fn open_port(api: Api, tni: utofu::Tni, own_cq: bool) -> Result<LocalPort, WireError> {
+    let mut vcq = create_vcq(api, tni, own_cq).map_err(|error| failed(error, None))?;
     let mailbox = Pages::new(MAILBOX_BYTES as u64)?;
     let (ptr, len) = (mailbox.ptr(), mailbox.len());
     // SAFETY: the pages outlive the registration. `observer` accesses the words at their start atomically; the hellos

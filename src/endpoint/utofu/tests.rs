@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use hopbine_meet::LocalExchange;
 use utofu::Api;
+use utofu::handles::{Vcq, VcqFlags};
 use utofu_emu::{Job, Model};
 
 use super::channel::{DESCRIPTOR_BYTES, Ring, TINY_BYTES};
+use super::setup::create_vcq;
 use super::wire::{CreditKind, Descriptor};
-use super::{Registrar, UtofuEndpoint, connect};
+use super::{OnNode, Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, Slot, Tag, Time, WireError, WireRegion,
 };
@@ -34,7 +36,7 @@ impl Port {
         let opened = hopbine_testing::ranks::ranks(exchanges, |rank, mut exchange| {
             let _entered = job.enter(rank);
             let (registrars, time) = (vec![Registrar::default()], Time::default());
-            connect(Api::emulated(), &mut exchange, 0, registrars, &time).unwrap()
+            connect(Api::emulated(), &mut exchange, OnNode::ALONE, registrars, &time).unwrap()
         });
         let mut endpoints: Vec<_> = opened.into_iter().flatten().collect();
         let (mut endpoint, _other) = (endpoints.pop().unwrap(), endpoints.pop().unwrap());
@@ -110,4 +112,19 @@ fn a_garbled_descriptor_is_named_with_its_rank_and_field() {
     let error = port.written(&bytes).unwrap_err();
     let said = "rank 0 sent a garbled message: a descriptor's kind is 77, it must be from 1 to 5";
     assert_eq!(error.reason, said);
+}
+
+/// Another library of the process, such as MPI, has a VCQ on the first CQ and does not lock it.
+#[test]
+fn a_port_shares_a_cq_only_if_none_is_left() {
+    let job = Job::with_model(Job::coords_for_shape(&[1]).unwrap(), Model::default()).unwrap();
+    let _entered = job.enter(0);
+    let (api, tni) = (Api::emulated(), 0);
+    let cq = |vcq: &Vcq| vcq.id().info().cq;
+    let others = Vcq::create(api, tni, VcqFlags::NONE).unwrap();
+    let shared = create_vcq(api, tni, false).unwrap();
+    assert_eq!(cq(&shared), cq(&others));
+    let own: Vec<Vcq> = (0..7).map(|_| create_vcq(api, tni, true).unwrap()).collect();
+    assert!(own.iter().all(|vcq| cq(vcq) != cq(&others)), "seven further CQs");
+    assert_eq!(cq(&create_vcq(api, tni, true).unwrap()), cq(&others), "no CQ is left");
 }

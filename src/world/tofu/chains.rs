@@ -17,6 +17,7 @@ use super::topology::{Arrangement, GateConnections};
 use crate::Rank;
 use crate::comm::state::members::Members;
 use crate::comm::state::small::{Allgather, SmallCollectives, SmallCollectivesPool};
+use crate::endpoint::utofu::OnNode;
 use crate::error::{Error, WireError};
 use crate::world::backend::Layout;
 
@@ -105,7 +106,7 @@ pub(super) fn open(
     layout: &Layout<'_>,
 ) -> Result<OpenedGates, WireError> {
     let small = of_world(api, exchange, layout)?;
-    let pool = small.is_ok().then_some(GatePool { api, place: layout.place });
+    let pool = small.is_ok().then_some(GatePool { api, place: layout.on_node.place });
     Ok((small.map(|gates| Box::new(gates) as _), pool.map(|pool| Box::new(pool) as _)))
 }
 
@@ -119,7 +120,7 @@ fn of_world(
     exchange: &mut dyn Exchange,
     layout: &Layout<'_>,
 ) -> Result<Result<Gates, String>, WireError> {
-    let Layout { shape, map, place, .. } = *layout;
+    let Layout { shape, map, on_node: OnNode { place, .. }, .. } = *layout;
     let arrangement = Arrangement::of(shape);
     let rank = exchange.rank() as Rank;
     let connections = connections(arrangement, (shape, map), rank);

@@ -89,7 +89,7 @@ impl Backend for Tofu {
                 (registrars, Some(Box::new(move || view.stats()) as CacheStatsFn))
             }
         };
-        let ports = connect(self.api, exchange, layout.place, registrars, &Time::default())?;
+        let ports = connect(self.api, exchange, layout.on_node, registrars, &Time::default())?;
         let (endpoints, reading) = with_node_memory(layout, ports, exchange)?;
         let (small, small_pool) = chains::open(self.api, exchange, layout)?;
         Ok(Opened { endpoints, small, small_pool, cache, reading })

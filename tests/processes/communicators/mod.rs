@@ -21,6 +21,8 @@ use utofu::handles::{Vcq, VcqFlags};
 const DRIVES: [Drive; 2] = [Drive::Inline, Drive::Workers];
 /// VCQs that a TNI has.
 const VCQS: usize = 64;
+/// VCQs of one CQ.
+const VCQS_OF_A_CQ: usize = 8;
 
 /// The entry point of every rank; see `common::processes`.
 #[test]
@@ -264,12 +266,12 @@ fn take_vcqs(tni: usize, n: usize) -> Vec<Vcq> {
     (0..n).map(|_| Vcq::create(api, tni, VcqFlags::NONE).unwrap()).collect()
 }
 
-/// A communicator needs no VCQ: all others are taken.
+/// A communicator needs no VCQ: all others are taken. The port has a CQ of its own.
 #[test]
 fn a_communicator_costs_no_vcq() {
     let config = config(&[2, 2], Drive::Inline).with(|config| config.ports = Some(1));
     emulate(&config, |comm| {
-        let taken = take_vcqs(0, VCQS - 1);
+        let taken = take_vcqs(0, VCQS - VCQS_OF_A_CQ);
         let second = comm.duplicate().unwrap();
         checked(&second, 3000);
         let row = comm.sub_box(&[0]).unwrap();
