@@ -733,7 +733,8 @@ void hopbine_set_error_handler(hopbine_error_handler_t handler,
 // Registers `bytes` bytes at `buffer` with the network, so that later calls on this memory, on any communicator,
 // need no registration. Useful for buffers that are used often, if hopbine cannot detect that memory is unmapped
 // (`hopbine info` says whether it can). The call is local; it does nothing on wires without registration. The memory
-// must stay readable and writable until hopbine_deregister().
+// must stay readable and writable until hopbine_deregister(). After a fork() of this process, deregister the memory
+// and register it again before the next call: the network may reach the child's pages by the older registration.
 int hopbine_register(hopbine_comm_t comm,
                      void *buffer,
                      int64_t bytes,

@@ -2,9 +2,9 @@
 //!
 //! After a fork, parent and child share the pages of private memory until one of them writes; the process that writes
 //! first gets new pages. If that is the parent, an earlier registration leads to pages that only the child has
-//! (before Linux 5.19 even if they are pinned). So every fork ends all kept registrations, and
-//! [`Pages`](super::Pages) are not inherited at all. `vfork` and `posix_spawn` do not share pages in this way, and
-//! are not detected here.
+//! (before Linux 5.19 even if they are pinned). So every fork ends all kept registrations, persistent
+//! collectives register anew at their next start, and [`Pages`](super::Pages) are not inherited at all. `vfork` and
+//! `posix_spawn` do not share pages in this way, and are not detected here.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ extern "C" fn child() {
 }
 
 /// A number that changes with every fork.
-pub(super) fn generation() -> usize {
+pub(crate) fn generation() -> usize {
     FORKS.load(Ordering::Acquire)
 }
 

@@ -31,12 +31,13 @@
 //! # Scope
 //! The cache does not know what a registration is (the endpoint does), which buffers are registered when (the engine
 //! does), or anything of plans and ranks. A child process made by `fork` inherits no events and keeps nothing.
+//! A lease that outlasts calls is made anew by its holder after a fork ([`forks`]).
 
 mod cache;
 mod cache_state;
 mod config;
 mod events;
-mod forks;
+pub(crate) mod forks;
 mod hooks;
 mod lease;
 mod monitor;

@@ -20,6 +20,9 @@ impl Communicator {
     /// does this automatically; otherwise each call registers and releases its buffers. Local; does nothing on wires
     /// without registration.
     ///
+    /// After a `fork` of this process, drop the value and register again before the next call: the network may reach
+    /// the child's pages by a registration that is older.
+    ///
     /// Registering costs a system call for each port, so it pays for buffers that are used often. Whole pages are
     /// registered. `len` is in bytes and may be 0.
     ///

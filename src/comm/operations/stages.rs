@@ -75,12 +75,13 @@ impl Stages {
         self.prepared.n_stages() > 1
     }
 
-    /// Registers the memory of the current stage, unless it is registered.
+    /// Registers the memory of the current stage, unless it is registered and the process has not forked since.
     pub(super) fn register(&mut self) -> Result<(), Error> {
         let (inner, ready) = self.prepared.stage(self.stage);
-        if !ready.keys.is_released() {
+        if ready.keys.are_current() {
             return Ok(());
         }
+        inner.world.engine.release(&mut ready.keys);
         let (memory, keep) =
             (ready.memory(self.memory), self.registration == RegistrationLifetime::Cached);
         let Ready { operation, keys, .. } = ready;

@@ -6,6 +6,7 @@ use hopbine_torus::PortId;
 
 use crate::endpoint::{Access, MemoryRange, Owner};
 use crate::error::Error;
+use crate::memory::forks;
 
 use super::operation::Operation;
 use super::port::Port;
@@ -31,19 +32,29 @@ impl UserMemory {
 /// [`Engine::start`](crate::engine::Engine::start) uses them, and [`Engine::release`](crate::engine::Engine::release)
 /// releases them when the operation is done. Keeps its capacity.
 #[derive(Default, Debug)]
-pub struct UserKeys(pub(crate) Vec<[Option<u64>; 2]>);
+pub struct UserKeys {
+    of_ports: Vec<[Option<u64>; 2]>,
+    /// The forks of this process before the registration.
+    forks: usize,
+}
 
 impl UserKeys {
     /// True if nothing is registered, so that there is no operation to wait for.
     #[inline]
     pub fn is_released(&self) -> bool {
-        self.0.is_empty()
+        self.of_ports.is_empty()
+    }
+
+    /// True if memory is registered, and the process has not forked since: a fork may have left the registered pages
+    /// to the child.
+    pub(crate) fn are_current(&self) -> bool {
+        !self.is_released() && self.forks == forks::generation()
     }
 
     /// The keys of send and receive buffer at a port.
     #[inline]
     pub(crate) fn of_port(&self, port: PortId) -> [Option<u64>; 2] {
-        self.0.get(port.index()).copied().unwrap_or_default()
+        self.of_ports.get(port.index()).copied().unwrap_or_default()
     }
 }
 
@@ -67,6 +78,7 @@ pub(crate) unsafe fn register(
     keep: bool,
     keys: &mut UserKeys,
 ) -> Result<(), Error> {
+    keys.forks = forks::generation();
     // One proof for all ports: each port registers after the memory was handed over.
     let mut settled = None;
     for (code, port) in operation.program().ports.iter().zip(ports) {
@@ -83,13 +95,13 @@ pub(crate) unsafe fn register(
             match unsafe { port.register_if_needed(range, wire_bytes, owner) } {
                 Ok(key) => of_port[at] = key,
                 Err(error) => {
-                    keys.0.push(of_port);
+                    keys.of_ports.push(of_port);
                     release(ports, keys);
                     return Err(error);
                 }
             }
         }
-        keys.0.push(of_port);
+        keys.of_ports.push(of_port);
     }
     Ok(())
 }
@@ -107,7 +119,7 @@ pub(crate) unsafe fn register_explicitly(
         let range = memory.range(Access::Write);
         // SAFETY: the caller's promise.
         match unsafe { port.register_if_needed(range, memory.len, Owner::Explicit) } {
-            Ok(key) => keys.0.push([key, None]),
+            Ok(key) => keys.of_ports.push([key, None]),
             Err(error) => {
                 release(ports, &mut keys);
                 return Err(error);
@@ -119,7 +131,7 @@ pub(crate) unsafe fn register_explicitly(
 
 /// Releases the keys from [`register`] or [`register_explicitly`]; no operation under way may use them.
 pub(crate) fn release(ports: &[Arc<Port>], keys: &mut UserKeys) {
-    for (keys, port) in keys.0.drain(..).zip(ports) {
+    for (keys, port) in keys.of_ports.drain(..).zip(ports) {
         keys.into_iter().flatten().for_each(|key| port.release(key));
     }
 }

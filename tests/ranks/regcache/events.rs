@@ -339,16 +339,12 @@ fn without_userfaultfd() {
 #[test]
 fn forks_and_evictions() {
     alone("a_fork_ends_what_is_kept");
+    alone("a_persistent_collective_registers_anew_after_a_fork");
     alone("evicted_pages_are_not_watched_any_more");
 }
 
-/// After a fork the process that writes last keeps the registered pages, so a fork ends all registrations.
-#[test]
-#[ignore = "run by forks_and_evictions: a fork ends what all caches of a process keep"]
-fn a_fork_ends_what_is_kept() {
-    let Some(cache) = cache() else { return };
-    let addr = map();
-    look_anew(&cache, addr);
+/// Forks, and waits for the child, which only exits.
+fn fork() {
     // SAFETY: the child only exits, by a function that is allowed between fork and exec.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -359,9 +355,50 @@ fn a_fork_ends_what_is_kept() {
     let mut status = 0;
     // SAFETY: waits once for this process's own child, with valid memory for the status.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+}
+
+/// After a fork the process that writes last keeps the registered pages, so a fork ends all registrations.
+#[test]
+#[ignore = "run by forks_and_evictions: a fork ends what all caches of a process keep"]
+fn a_fork_ends_what_is_kept() {
+    let Some(cache) = cache() else { return };
+    let addr = map();
+    look_anew(&cache, addr);
+    fork();
     let after = stamp(addr);
     assert_eq!(get(&cache, addr), after, "the registration is made anew");
     unmap(addr);
+}
+
+/// What a persistent collective registers for all its runs, it registers again after a fork.
+#[test]
+#[ignore = "run by forks_and_evictions: a fork ends what all caches of a process keep"]
+fn a_persistent_collective_registers_anew_after_a_fork() {
+    let shape: Shape = "2".parse().unwrap();
+    let config = EmulationConfig::new(shape).with(|config| config.reg_cache = true);
+    let all_work = emulate(&config, |comm| {
+        let registrations = || comm.cache_stats().unwrap().registrations;
+        let mut persistent = comm.allreduce_init(vec![0u64; 1 << 19], Op::Sum).unwrap();
+        let mut run = || {
+            persistent.buffer_mut().unwrap().fill(1);
+            persistent.start().unwrap();
+            persistent.wait().unwrap();
+            assert!(persistent.buffer().unwrap().iter().all(|&sum| sum == 2));
+        };
+        run();
+        let first = registrations();
+        run();
+        assert_eq!(registrations(), first);
+        comm.barrier().unwrap();
+        if comm.rank() == 0 {
+            fork();
+        }
+        comm.barrier().unwrap();
+        let before = registrations();
+        run();
+        assert!(registrations() > before, "{before} registrations");
+    });
+    all_work.unwrap();
 }
 
 /// Number of mappings of this process.
