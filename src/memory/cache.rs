@@ -9,7 +9,7 @@ use super::cache_state::{CacheState, Events, Outcome};
 use super::config::{CacheConfig, KeepRule};
 use super::events::EventSource;
 use super::forks;
-use super::lease::{CacheError, Lease};
+use super::lease::{CacheError, Lease, RegisterError};
 use super::span::Span;
 use super::stats::{CacheMode, CacheStats, Counted, Counts};
 use crate::sync::lock;
@@ -109,7 +109,7 @@ impl<H> Cache<H> {
     ///
     /// # Errors
     /// [`CacheError`] if the range is invalid or the interface refuses it.
-    pub fn get<E>(
+    pub fn get<E: RegisterError>(
         &self,
         keep: Keep,
         port: PortId,
@@ -142,7 +142,7 @@ impl<H> Cache<H> {
     }
 
     /// Makes a registration; returns it with its range, and with the region that must end with its lease.
-    fn register_new<E>(
+    fn register_new<E: RegisterError>(
         &self,
         may_keep: bool,
         is_explicit: bool,
@@ -222,21 +222,33 @@ impl<H> Cache<H> {
         answer
     }
 
-    /// Registers; if the interface refuses, evicts idle regions and tries once more.
-    fn register<E>(
+    fn register<E: RegisterError>(
         &self,
         port: PortId,
         span: Span,
         register: &mut impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Arc<Counted<H>>, CacheError<E>> {
         let (addr, len) = (span.start(), span.len());
-        let mut made = register(addr, len);
-        if made.is_err() {
-            self.with(port, |state| state.evict_all(port));
-            made = register(addr, len);
-        }
-        made.map(|handle| Arc::new(self.counts.made(handle)))
+        self.with_room(port, || register(addr, len))
+            .map(|handle| Arc::new(self.counts.made(handle)))
             .map_err(|source| CacheError::Register { addr, len, source })
+    }
+
+    /// Registers at a port; if the interface lacks room, evicts idle regions and tries once more.
+    ///
+    /// # Errors
+    /// The interface's.
+    pub fn with_room<T, E: RegisterError>(
+        &self,
+        port: PortId,
+        mut register: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let made = register();
+        if !made.as_ref().is_err_and(RegisterError::lacks_room) {
+            return made;
+        }
+        self.with(port, |state| state.evict_all(port));
+        register()
     }
 
     /// Watches the pages; returns whether their events are announced from now on.

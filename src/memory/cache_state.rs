@@ -170,7 +170,7 @@ impl<H> CacheState<H> {
         CacheStats { registered_regions: n_regions as u64, registered_bytes, ..self.stats.clone() }
     }
 
-    /// Ends all idle regions, for a port whose interface refuses to register. The port tries its registration again.
+    /// Ends all idle regions, for a port whose interface lacks room. The port tries its registration again.
     pub(super) fn evict_all(&mut self, port: PortId) {
         while self.evict() {}
         if let Some(pending) = &mut self.pending[port.index()] {

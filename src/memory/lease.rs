@@ -1,5 +1,6 @@
 //! The use of a registration, and the reasons why there is none.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -20,7 +21,7 @@ pub enum CacheError<E> {
         /// Its length in bytes.
         len: usize,
     },
-    /// The interface refuses the range, even after idle registrations have been evicted.
+    /// The interface refuses the range; if it lacked room, even after idle registrations have been evicted.
     #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
     Register {
         /// First address, of a page.
@@ -30,6 +31,18 @@ pub enum CacheError<E> {
         /// The interface's error.
         source: E,
     },
+}
+
+/// The error of an interface that refuses to register memory.
+pub trait RegisterError {
+    /// Whether the interface lacks room, so that it may accept the memory once other registrations have ended.
+    fn lacks_room(&self) -> bool;
+}
+
+impl RegisterError for Infallible {
+    fn lacks_room(&self) -> bool {
+        match *self {}
+    }
 }
 
 /// The use of a registration; [`Cache::release`](super::Cache::release) ends it.

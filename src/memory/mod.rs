@@ -55,7 +55,7 @@ pub use config::{CacheConfig, KeepRule};
 pub(crate) use events::PATIENCE;
 #[cfg(any(feature = "internals", all(feature = "sim", feature = "emu")))]
 pub use events::{EventLog, EventSource};
-pub use lease::{CacheError, Lease};
+pub use lease::{CacheError, Lease, RegisterError};
 #[cfg(feature = "internals")]
 pub use monitor::ProcessEvents;
 pub(crate) use pages::Pages;

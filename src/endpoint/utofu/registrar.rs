@@ -10,13 +10,18 @@ use std::sync::{Arc, Weak};
 use hopbine_torus::PortId;
 
 use utofu::UtofuError;
-use utofu::abi::{UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD};
+use utofu::abi::{
+    UTOFU_ERR_FULL, UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD, UTOFU_ERR_OUT_OF_MEMORY,
+    UTOFU_ERR_OUT_OF_RESOURCE,
+};
 use utofu::handles::{self, Registration, Vcq};
 
 use super::channel::EAGER_BYTES;
 use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, MemoryRange, Owner, Rank, Registry, WireError};
-use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Counted, Counts, Keep, Lease};
+use crate::memory::{
+    Cache, CacheConfig, CacheError, CacheStats, Counted, Counts, Keep, Lease, RegisterError,
+};
 
 /// Initial capacity for registrations in use.
 const USUAL_LEASES: usize = 16;
@@ -43,6 +48,12 @@ struct PortCache {
 /// Access to a cache's statistics, as long as one of its ports lives.
 #[derive(Clone, Debug)]
 pub struct CacheView(Weak<Cache<Registration>>);
+
+impl RegisterError for UtofuError {
+    fn lacks_room(&self) -> bool {
+        [UTOFU_ERR_FULL, UTOFU_ERR_OUT_OF_RESOURCE, UTOFU_ERR_OUT_OF_MEMORY].contains(&self.code)
+    }
+}
 
 impl Registrar {
     /// Returns the registrars of `n_ports` ports that share a new cache, and a view of the cache.
@@ -87,7 +98,11 @@ impl Registrar {
             Access::Write => handles::Access::ReadWrite,
         };
         // SAFETY: the caller's promise.
-        let registration = unsafe { vcq.register(range.ptr, range.len, access) }?;
+        let mut register = || unsafe { vcq.register(range.ptr, range.len, access) };
+        let registration = match &self.cache {
+            Some(PortCache { cache, port }) => cache.with_room(*port, register),
+            None => register(),
+        }?;
         let stadd = registration.stadd().0;
         self.own.push(self.counts.made(registration));
         Ok(stadd)

@@ -6,14 +6,20 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::memory::{
-    Cache, CacheConfig, CacheError, CacheStats, EventLog, EventSource, Keep, Lease, Span,
-    page_bytes,
+    Cache, CacheConfig, CacheError, CacheStats, EventLog, EventSource, Keep, Lease, RegisterError,
+    Span, page_bytes,
 };
 
 /// Error of a full device.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no free entry")]
 pub struct Full;
+
+impl RegisterError for Full {
+    fn lacks_room(&self) -> bool {
+        true
+    }
+}
 
 /// A registration; dropping it deregisters the memory.
 #[derive(Debug)]

@@ -4,7 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hopbine::memory::{CacheConfig, CacheError, CacheMode, EventSource, KeepRule, page_bytes};
+use hopbine::memory::{
+    CacheConfig, CacheError, CacheMode, EventSource, Keep, KeepRule, RegisterError, page_bytes,
+};
+use hopbine_torus::PortId;
 
 use super::device::{ByHand, Device, Full, Shared};
 
@@ -269,6 +272,30 @@ fn a_full_device_gets_room_from_idle_regions() {
     assert_eq!((addr, len, source), (page(6), pages(1), Full));
     drop((used, third));
     assert!(cache.get(page(6), 1).is_ok());
+}
+
+/// The error of a device that may not write to the memory.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the memory is read-only")]
+struct ReadOnly;
+
+impl RegisterError for ReadOnly {
+    fn lacks_room(&self) -> bool {
+        false
+    }
+}
+
+/// A read-only send buffer is refused in every call.
+#[test]
+fn a_refusal_for_another_reason_than_room_evicts_nothing() {
+    let (_source, cache) = cache();
+    let kept = cache.get(page(0), 1).unwrap().id;
+    let keep = Keep::UntilEvent(cache.cache().settle());
+    let refused = cache.cache().get(keep, PortId(0), page(2), 1, |_, _| Err(ReadOnly));
+    let refusal = CacheError::Register { addr: page(2), len: pages(1), source: ReadOnly };
+    assert_eq!(refused.unwrap_err(), refusal);
+    assert_eq!(cache.get(page(0), 1).unwrap().id, kept);
+    assert_eq!(cache.stats().evictions, 0);
 }
 
 #[test]
