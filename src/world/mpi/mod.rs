@@ -46,7 +46,8 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
         return Err(unusable(WireError::new("MPI", reason)));
     }
     let launched = if is_set_by_hopbine { None } else { Launched::find(get)? };
-    if !asks && launched.is_none() {
+    let is_rank = launched.is_some() || !is_set_by_hopbine && Launched::without_size(get).is_some();
+    if !asks && !is_rank {
         return Ok(None);
     }
     let session = Session::start().map_err(unusable)?;

@@ -42,6 +42,10 @@ const LAUNCHERS: [LauncherVariables; 3] = [
     },
 ];
 
+/// Variables of PMIx's and Fujitsu's launchers that show that a process is a rank of a job. Beside them there may be
+/// none for the number of ranks, which PMIx tells only to those who ask for it.
+const OF_RANKS: [&str; 2] = ["PMIX_RANK", "PLE_RANK_ON_NODE"];
+
 /// A launcher's settings for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
@@ -81,6 +85,12 @@ impl Launched {
             return Ok(Some(Launched { rank, size: n, variable, several_hosts }));
         }
         Ok(None)
+    }
+
+    /// Returns a variable, and its value, that shows that a launcher has started this process, for a process to which
+    /// no launcher has said the number of ranks.
+    pub fn without_size(get: Lookup<'_>) -> Option<(&'static str, String)> {
+        OF_RANKS.iter().find_map(|&name| Some((name, get(name)?)))
     }
 
     /// Returns the variable that shows that some ranks are on other hosts, and its value.

@@ -43,7 +43,8 @@ impl Place {
     /// Returns rank and size from the environment; rank 0 of 1 without any variable.
     ///
     /// # Errors
-    /// [`VariableError`] names the variable that is missing or not valid.
+    /// [`VariableError`] names the variable that is missing or not valid. A process of a launcher that does not say
+    /// the number of ranks is not taken for the only one.
     pub fn find(get: Lookup<'_>) -> Result<Place, VariableError> {
         if let Some(launched) = launched(get)? {
             let Launched { rank, size, .. } = launched;
@@ -53,6 +54,15 @@ impl Place {
         let rank = number_of(get, RANK.name, 0..=size.unwrap_or(MAX_RANKS) - 1)?;
         let is_one = matches!((rank, size), (None | Some(0), None | Some(1)));
         if is_one && (size.is_some() || RENDEZVOUS.get(get).is_none()) {
+            if let Some((name, value)) =
+                Launched::without_size(get).filter(|_| rank.or(size).is_none())
+            {
+                return Err(SIZE.unset(format!(
+                    "set (1: each process is a world), or the ranks must meet through MPI (MPI_Init first, or a \
+                     program linked to MPI: MESSAGES=yes) or hopbine_init_exchange: {name}={value} shows a launcher \
+                     that does not say the number of ranks"
+                )));
+            }
             return Ok(Place { rank: 0, size: 1, launched: None });
         }
         let wanted = format!(
@@ -120,6 +130,16 @@ mod tests {
         assert_eq!(with(&mpich), Ok((1, 2)));
         // hopbine's own variables come first.
         assert_eq!(with(&[mpich[0], mpich[1], ("HOPBINE_SIZE", "1")]), Ok((0, 1)));
+        // Open MPI and Slurm set PMIx's variable, too.
+        let pmix = ("PMIX_RANK", "3");
+        for [rank, size] in [
+            ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
+            ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
+            ["HOPBINE_RANK", "HOPBINE_SIZE"],
+        ] {
+            assert_eq!(with(&[pmix, (rank, "3"), (size, "4")]), Ok((3, 4)));
+        }
+        assert_eq!(with(&[pmix, ("HOPBINE_SIZE", "1")]), Ok((0, 1)));
     }
 
     #[test]
@@ -133,6 +153,8 @@ mod tests {
             (&[("HOPBINE_SIZE", "99999999999")], "from 1 to 1048576"),
             (&[("HOPBINE_SIZE", "2"), ("HOPBINE_RANK", "2")], "from 0 to 1"),
             (&[("PMI_RANK", "5"), ("PMI_SIZE", "4")], "PMI_RANK=5"),
+            (&[("PMIX_RANK", "3")], "PMIX_RANK=3 shows a launcher"),
+            (&[("PLE_RANK_ON_NODE", "0")], "PLE_RANK_ON_NODE=0 shows a launcher"),
         ] {
             let error = with(vars).unwrap_err();
             assert!(error.contains(wanted), "{error}");
