@@ -75,10 +75,10 @@ pub(super) struct StartupFacts {
 /// Joins the world that the environment describes; `hopbine env` lists the variables. All ranks must call it; it returns
 /// when they have.
 ///
-/// Without `HOPBINE_TORUS` the torus is the first of these that is known: the shape of the job in Fujitsu MPI; on Tofu the
-/// box that the ranks' Tofu coordinates fill; over MPI the hosts as nodes, if each has equally many ranks, more than one,
-/// and neither `HOPBINE_RANKS_PER_NODE` nor `HOPBINE_RANK_MAP` is set; in shared memory a line of up to 64 ranks; else
-/// [`near_cubic`](hopbine_torus::geometry::near_cubic).
+/// Without `HOPBINE_TORUS` the torus is the first of these that is known: the shape of the job in Fujitsu MPI, on Tofu one
+/// of several dimensions; on Tofu the box that the ranks' Tofu coordinates fill; over MPI the hosts as nodes, if each has
+/// equally many ranks, more than one, and neither `HOPBINE_RANKS_PER_NODE` nor `HOPBINE_RANK_MAP` is set; in shared memory
+/// a line of up to 64 ranks; else [`near_cubic`](hopbine_torus::geometry::near_cubic).
 ///
 /// ```
 /// use hopbine::reduce::Op;

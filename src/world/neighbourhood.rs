@@ -10,7 +10,7 @@ use hopbine_torus::geometry::Shape;
 
 use super::placement::{Placement, TorusPlace, from_hosts, from_tofu, from_torus_places};
 use super::startup_record::{CommonSettings, StartupRecord, StartupRecords};
-#[cfg(feature = "internals")]
+#[cfg(any(test, feature = "internals"))]
 use crate::comm::choice::tuning::Tuning;
 use crate::error::Error;
 
@@ -98,6 +98,7 @@ impl Neighbourhood {
         let hosts = || records.iter().map(|record| record.host);
         let by_torus_place =
             |mine| from_torus_places(mine, records.iter().map(|record| record.torus_place));
+        let logical = || sources.logical.and_then(by_torus_place);
         let otherwise = || match sources.source {
             Source::Settings => None,
             Source::TofuCoordinates => from_tofu(records.iter().map(|record| record.coords)),
@@ -112,7 +113,13 @@ impl Neighbourhood {
             several_on_a_node: n_different(ranks().map(|(rank, other)| number_of(rank, &other)))
                 < records.iter().len(),
             neighbours: ranks().filter(is_near).count() as u32 - 1,
-            placement: sources.logical.and_then(by_torus_place).or_else(otherwise),
+            placement: match (sources.source, sources.logical) {
+                // A job of `node=N` has one dimension in Fujitsu MPI, but no such ring: its nodes fill a box.
+                (Source::TofuCoordinates, Some((torus, _))) if torus.n_dims() == 1 => {
+                    otherwise().or_else(logical)
+                }
+                _ => logical().or_else(otherwise),
+            },
             hosts: if sources.hosts { hosts().collect() } else { Vec::new() },
         })
     }
@@ -146,4 +153,59 @@ pub fn torus_of_nodes(
     let placement = Neighbourhood::exchange(exchange, &record, common, &sources)?.placement;
     let wrong = |reason| Error::Layout { rank: exchange.rank() as u32, reason };
     placement.map(Placement::shape_and_map).transpose().map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hopbine_meet::LocalExchange;
+    use hopbine_torus::geometry::Vertex;
+    use hopbine_torus::geometry::tofu::TofuBox;
+
+    use super::super::placement::Logical;
+    use super::*;
+
+    /// The shape of a job on the nodes with these coordinates, for which Fujitsu MPI reports these sizes.
+    fn shape_of(coords: &[[u8; 6]], sizes: [u32; 3]) -> String {
+        let exchanges = LocalExchange::group(coords.len(), Duration::from_secs(60));
+        let of_rank = |(mut exchange, rank): (LocalExchange, usize)| {
+            let at = [0, 1, 2].map(|dim| {
+                let below: u32 = sizes[..dim].iter().product();
+                sizes
+                    .get(dim)
+                    .filter(|&&size| size > 0)
+                    .map_or(0, |size| rank as u32 / below % size)
+            });
+            let logical = Logical { sizes, at }.torus_place();
+            let torus_place = logical.as_ref().map(|(_, place)| *place);
+            let common = CommonSettings { settings: "", table: Tuning::tofu_d().table(), path: "" };
+            let record = StartupRecord::new(0, 0, coords[rank], torus_place, common);
+            let (logical, source) = (logical.as_ref(), Source::TofuCoordinates);
+            let sources = PlacementSources { logical, source, per_node: None, hosts: false };
+            let near = Neighbourhood::exchange(&mut exchange, &record, common, &sources).unwrap();
+            near.placement.unwrap().shape_and_map().unwrap().0.to_string()
+        };
+        std::thread::scope(|threads| {
+            let ranks = exchanges.into_iter().zip(0..);
+            let spawned: Vec<_> = ranks.map(|rank| threads.spawn(move || of_rank(rank))).collect();
+            let shapes: Vec<String> =
+                spawned.into_iter().map(|thread| thread.join().unwrap()).collect();
+            assert!(shapes.iter().all(|shape| *shape == shapes[0]), "{shapes:?}");
+            shapes[0].clone()
+        })
+    }
+
+    #[test]
+    fn a_job_of_one_dimension_has_the_box_of_its_nodes() {
+        let tofu_box = TofuBox { units: [1, 1, 1] };
+        let nodes = tofu_box.logical_shape().unwrap();
+        let unit: Vec<[u8; 6]> =
+            (0..12).map(|node| tofu_box.unfold(nodes.coord(Vertex(node)))).collect();
+        assert_eq!(shape_of(&unit, [12, 0, 0]), nodes.to_string());
+        // More dimensions are those that the job has asked for.
+        assert_eq!(shape_of(&unit, [6, 2, 0]), "6x2");
+        // Less than a unit is no box.
+        assert_eq!(shape_of(&unit[..5], [5, 0, 0]), "5");
+    }
 }
