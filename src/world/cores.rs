@@ -3,15 +3,44 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use core_affinity::CoreId;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::config::{Drive, spread};
 use super::groups::Groups;
+use super::threads;
 use hopbine_meet::kernel;
 
-/// Cores that the calling thread may run on, as far as the system reports them.
+/// Cores that this process may run on, as far as the system reports them: those of the calling thread, and those of
+/// OpenMP's places, since a runtime that binds threads leaves the thread that has loaded it only one place.
 pub(super) fn available_cores() -> Vec<usize> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
-    cores.into_iter().map(|core| core.id).collect()
+    let mut cores: Vec<usize> = cores.into_iter().map(|core| core.id).collect();
+    cores.extend(threads::openmp_cores().unwrap_or_default());
+    cores.sort_unstable();
+    cores.dedup();
+    cores
+}
+
+/// Lets the calling thread run on all cores of the rank until this is dropped, so that the threads that it starts
+/// meanwhile may run there, too: they inherit its cores, of which OpenMP may have left it one.
+pub(super) struct Unbound(Option<CpuSet>);
+
+impl Unbound {
+    pub(super) fn on(cores: &[usize]) -> Self {
+        let mut all = CpuSet::new();
+        cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| all.set(core));
+        let is_less = |own: &CpuSet| *own != all && sched_setaffinity(None, &all).is_ok();
+        Unbound(sched_getaffinity(None).ok().filter(is_less))
+    }
+}
+
+impl Drop for Unbound {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // It was the thread's own, so the system takes it back.
+            let _ = sched_setaffinity(None, before);
+        }
+    }
 }
 
 /// The input of [`assign_cores`]: the rank's ports, the cores that it may share with other ranks, and the program's
@@ -330,5 +359,20 @@ mod tests {
         let inline =
             assign_cores(&PinningInput { drive: Drive::Inline, wanted: &wanted, ..input(2, 1) });
         assert!(inline.cores.is_empty());
+    }
+
+    #[test]
+    fn a_bound_thread_starts_unbound_ones() {
+        let of_thread = || core_affinity::get_core_ids().unwrap_or_default();
+        let known = of_thread();
+        let bound_and_back = move || {
+            let all: Vec<usize> = known.iter().map(|core| core.id).collect();
+            assert!(core_affinity::set_for_current(known[0]));
+            let unbound = Unbound::on(&all);
+            assert_eq!(std::thread::spawn(of_thread).join().unwrap(), known);
+            drop(unbound);
+            assert_eq!(of_thread(), known[..1]);
+        };
+        std::thread::spawn(bound_and_back).join().unwrap();
     }
 }

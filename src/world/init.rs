@@ -16,7 +16,7 @@ use super::backend_choice;
 use super::caches::llc_bytes;
 use super::config::{self, DEFAULT_TIMEOUT};
 use super::cores::{
-    Pinning, PinningInput, assign_cores, available_cores, cores_hash, current_core,
+    Pinning, PinningInput, Unbound, assign_cores, available_cores, cores_hash, current_core,
 };
 use super::fujitsu;
 use super::groups::Groups;
@@ -175,6 +175,9 @@ impl World {
             Bootstrap::Mpi(session) => (session.exchange(timeout), Some(session)),
         };
         exchange.set_timeout(timeout);
+        let (available, caller) = (available_cores(), current_core());
+        // For threads of the cache and the device, and workers that are not pinned.
+        let _unbound = Unbound::on(&available);
         let name = BACKEND.get(get);
         let (backend, tried) =
             backend_choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
@@ -193,7 +196,6 @@ impl World {
         let torus =
             torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
         let coords = backend.coordinates().map_err(startup)?;
-        let available = available_cores();
         let wanted_map = RankMapSetting::read(get);
         let settings = format!(
             "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
@@ -252,7 +254,7 @@ impl World {
             available: &available,
             sharers: neighbourhood.cores.n,
             place: neighbourhood.cores.place,
-            caller: current_core(),
+            caller,
             wanted: &wanted_cores,
             n_threads: threads::n_threads(get),
             bound_to: &threads::bound_to(get),

@@ -1,6 +1,6 @@
 //! How the program that calls hopbine uses its cores, as far as that can be seen.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use hopbine_meet::variables::Lookup;
 
@@ -13,11 +13,34 @@ pub(super) fn n_threads(get: Lookup<'_>) -> usize {
     let omp = symbol(c"omp_get_max_threads").map(|found| {
         // SAFETY: OpenMP 5.2, section 18.2.3: `int omp_get_max_threads(void)`, which may be called at any
         // time.
-        unsafe { std::mem::transmute::<*mut std::ffi::c_void, extern "C" fn() -> c_int>(found)() }
+        unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(found)() }
     });
     omp.and_then(|n| usize::try_from(n).ok())
         .unwrap_or_else(|| threads_from_environment(get))
         .max(1)
+}
+
+/// Cores of the places to which the OpenMP runtime binds threads; `None` without such a runtime. Empty if it binds
+/// none.
+pub(super) fn openmp_cores() -> Option<Vec<usize>> {
+    let places = symbol(c"omp_get_num_places")?;
+    let sizes = symbol(c"omp_get_place_num_procs")?;
+    let lists = symbol(c"omp_get_place_proc_ids")?;
+    // SAFETY: OpenMP 5.2, sections 18.3.2 to 18.3.4: `int omp_get_num_places(void)`, `int
+    // omp_get_place_num_procs(int)` and `void omp_get_place_proc_ids(int, int *)`, which writes as many numbers as the
+    // second one says. They may be called at any time.
+    unsafe {
+        let n_places = std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(places)();
+        let size = std::mem::transmute::<*mut c_void, extern "C" fn(c_int) -> c_int>(sizes);
+        let list =
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int, *mut c_int)>(lists);
+        let of_place = |place| {
+            let mut cores = vec![0; usize::try_from(size(place)).unwrap_or(0)];
+            list(place, cores.as_mut_ptr());
+            cores.into_iter().filter_map(|core| usize::try_from(core).ok())
+        };
+        Some((0..n_places).flat_map(of_place).collect())
+    }
 }
 
 /// The larger of `PARALLEL` and `OMP_NUM_THREADS` (the first number, if it lists one for each level); 1 without

@@ -96,6 +96,27 @@ fn a_report() {
     assert!(said.contains("correct"), "{said}");
 }
 
+/// A runtime of OpenMP that binds threads leaves the main thread one core. The others are the rank's all the same.
+#[test]
+fn a_bound_main_thread_leaves_the_other_cores() {
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if n_cores < 2 {
+        return hopbine_testing::skip("there is only one core");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = ["-std=c99", "-fopenmp", "-Wl,--no-as-needed"];
+    let program = compile(dir.path(), "gcc", &options, &[root().join("examples/c/cg.c")]);
+    let variables = [
+        ("HOPBINE_BACKEND", "emu"),
+        ("HOPBINE_REPORT", "1"),
+        ("OMP_NUM_THREADS", "1"),
+        ("OMP_PROC_BIND", "true"),
+    ];
+    let (_, report) = run_with(&program, 1, &["12"], &variables);
+    let wanted = format!("1 thread on {n_cores} cores leave {}", n_cores - 1);
+    assert!(report.contains(&wanted), "no {wanted:?} in {report}");
+}
+
 #[track_caller]
 fn has_fortran() -> bool {
     let has = Command::new("gfortran").arg("--version").output().is_ok();
