@@ -57,8 +57,10 @@ pub(super) struct PinningInput<'a> {
     pub(super) place: usize,
     /// The core that the caller is on.
     pub(super) caller: Option<usize>,
-    /// Cores that the user sets for the workers of all sharers; empty if unset.
+    /// Cores that the user sets for the workers of all ranks of the node; empty if unset.
     pub(super) wanted: &'a [usize],
+    /// This rank's number among those of the node.
+    pub(super) place_on_node: usize,
     /// Threads that the program computes with, the caller among them.
     pub(super) n_threads: usize,
     /// Cores that these threads are bound to, as far as known; empty if unknown.
@@ -106,10 +108,17 @@ pub(super) fn assign_cores(input: &PinningInput<'_>) -> Pinning {
     };
     let is_crowded = n_workers > n_spare;
     let own_cores = if n_workers == 0 { n_own > 0 } else { !is_crowded };
+    let is_own = |core: &usize| available.contains(core);
+    let own_wanted: Vec<usize> = input.wanted.iter().copied().filter(is_own).collect();
     let cores = if n_workers == 0 {
         Vec::new()
     } else if !input.wanted.is_empty() {
-        input.wanted.iter().copied().cycle().skip(place * n_workers).take(n_workers).collect()
+        // Ranks with cores of their own share no core of the list.
+        let (wanted, place) = match &own_wanted[..] {
+            [] => (input.wanted, input.place_on_node),
+            own => (own, place),
+        };
+        wanted.iter().copied().cycle().skip(place * n_workers).take(n_workers).collect()
     } else if own_cores {
         let n = available.len();
         cores_beside(&available[place * n / sharers..(place + 1) * n / sharers], input, n_workers)
@@ -234,6 +243,7 @@ mod tests {
             place,
             caller: Some(12),
             wanted: &[],
+            place_on_node: place,
             n_threads: 1,
             bound_to: &[],
             groups: &UNKNOWN,
@@ -313,11 +323,12 @@ mod tests {
 
     #[test]
     fn cores_that_the_system_refuses_are_named() {
+        let known = available_cores();
         let with = |wanted| {
-            let input = PinningInput { wanted, drive: Drive::Worker, ..input(1, 0) };
+            let input =
+                PinningInput { wanted, drive: Drive::Worker, available: &known, ..input(1, 0) };
             assign_cores(&input).note_refused().driven_by()
         };
-        let known = available_cores();
         let one = known[0];
         assert_eq!(with(&known), format!("1 worker on core {one} (HOPBINE_DRIVE=worker)"));
         assert_eq!(
@@ -353,12 +364,28 @@ mod tests {
 
     #[test]
     fn what_the_user_says_counts() {
-        let wanted = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+        let wanted: Vec<usize> = (13..25).collect();
         let pinning = assign_cores(&PinningInput { wanted: &wanted, ..input(2, 1) });
-        assert_eq!(pinning.cores, [7, 8, 9, 10, 11, 12]);
+        assert_eq!(pinning.cores, [19, 20, 21, 22, 23, 24]);
         let inline =
             assign_cores(&PinningInput { drive: Drive::Inline, wanted: &wanted, ..input(2, 1) });
         assert!(inline.cores.is_empty());
+    }
+
+    /// Four ranks of a node, each bound to its memory group.
+    #[test]
+    fn of_a_list_for_the_node_each_rank_takes_its_own_cores() {
+        let with = |wanted, place_on_node| {
+            let first = 12 * place_on_node;
+            let (available, drive) = (&NODE[first..first + 12], Drive::Worker);
+            let input = PinningInput { available, wanted, place_on_node, drive, ..input(1, 0) };
+            assign_cores(&input).cores
+        };
+        for place in 0..4 {
+            assert_eq!(with(&[23, 35, 47, 59], place), [23 + 12 * place]);
+            // Of assistant cores no rank has any.
+            assert_eq!(with(&[0, 1, 2, 3], place), [place]);
+        }
     }
 
     #[test]

@@ -256,6 +256,7 @@ impl World {
             place: neighbourhood.cores.place,
             caller,
             wanted: &wanted_cores,
+            place_on_node: neighbourhood.node.place,
             n_threads: threads::n_threads(get),
             bound_to: &threads::bound_to(get),
             groups: &Groups::of_machine(),

@@ -51,7 +51,8 @@ variables! {
          caller while it waits or tests (`inline`).";
     CORES: Text("core numbers and ranges, separated by commas"),
         "spread over the free cores", Program, "54-59",
-        "Cores for the workers, in the order of the ports.";
+        "Cores for the workers of all ranks of a node, in the order of the ports. Each rank uses those that it may run \
+         on; if there are none, any.";
     TIMEOUT: Seconds, "60", Program, "20",
         "Seconds without progress after which a wait is too long. Ranks also wait this long for each other at \
          start-up.";
