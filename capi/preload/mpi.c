@@ -54,6 +54,8 @@ struct mpi mpi_of(const void *caller) {
     return (struct mpi){"no MPI", NULL, "none was found", NULL};
 }
 
+void *find_seen_by(const void *caller, const char *name) { return find_for(library_of(caller), name); }
+
 void *find_in(const struct mpi *mpi, const char *name) {
     void *const own = mpi->handle ? dlsym(mpi->handle, name) : NULL;
     /* Fortran's procedures are in other libraries. */

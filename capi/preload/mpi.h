@@ -16,4 +16,8 @@ struct mpi mpi_of(const void *caller);
 /* MPI's own function of that name, even if other libraries interpose it; null if there is none. */
 void *find_in(const struct mpi *mpi, const char *name);
 
+/* The function of that name that the library or program which contains this address sees behind this library; null if
+ * there is none. */
+void *find_seen_by(const void *caller, const char *name);
+
 #endif

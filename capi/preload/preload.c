@@ -79,8 +79,11 @@ void *hopbine_first_call(struct slot *slot, const void *caller) {
     if (!is_filled) fill_slots(caller);
     is_filled = 1;
     pthread_mutex_unlock(&lock);
-    void *const to = __atomic_load_n(&slot->to, __ATOMIC_ACQUIRE);
+    void *to = __atomic_load_n(&slot->to, __ATOMIC_ACQUIRE);
     if (to != slot->first) return to;
+    /* A library that was loaded later, in a scope of its own, may have brought the function: Fortran's procedures. */
+    to = find_seen_by(caller, slot->name);
+    if (to) return __atomic_store_n(&slot->to, to, __ATOMIC_RELEASE), to;
     fprintf(stderr, "hopbine: the program calls %s, which its MPI (%s) does not have\n", slot->name, mpi.path);
     abort();
 }

@@ -13,6 +13,12 @@ int calls(void) {
     if (MPI_Init(&argc, &argv) != 0) return 1;
     for (long call = 1; call < 3; call++)
         if (MPI_Alltoallw(call, 2, 3, 4, 5, 6, 7, 8, -9) != 7) return 2;
+#ifdef LATE
+    void *const loaded = dlopen(LATE, RTLD_NOW | RTLD_LOCAL);
+    void (*const late)(void) = loaded ? (void (*)(void))dlsym(loaded, "late") : NULL;
+    if (!late) return fprintf(stderr, "%s\n", dlerror()), 4;
+    late();
+#endif
 #ifdef MISSING
     /* As programs do to find out whether an MPI has a function. */
     int (*const barrier)(long) = (int (*)(long))dlsym(RTLD_DEFAULT, "MPI_Barrier");

@@ -166,6 +166,33 @@ fn an_mpi_of_no_known_kind_serves_its_program() {
     assert!(said.starts_with(PASSED) && said.contains("of no kind that hopbine knows"), "{said}");
 }
 
+/// MPI's Fortran procedures that a library brings which is loaded after the first call.
+#[test]
+fn procedures_that_come_late_are_found() {
+    let (kind, file, function, _) = FAMILIES[0];
+    for is_served in [false, true] {
+        let place = Place::new(file, Some(function));
+        if is_served {
+            place.add_variant(kind);
+        }
+        place.shared(
+            "libprocedures.so",
+            "late.c",
+            &["-DPROCEDURES", "-Wl,-soname,libprocedures.so"],
+        );
+        let procedures = place.path("libprocedures.so").display().to_string();
+        place.shared(
+            "late.so",
+            "late.c",
+            &["-Wl,--no-as-needed", &procedures, "-Wl,-rpath,$ORIGIN"],
+        );
+        let late = format!("-DLATE=\"{}\"", place.path("late.so").display());
+        let (code, said) = place.run(false, &[&late]);
+        assert_eq!(code, Some(0), "{is_served}: {said}");
+        assert_eq!(said.matches("Fortran's barrier\n").count(), 2, "{is_served}: {said}");
+    }
+}
+
 #[test]
 fn a_call_that_mpi_does_not_have_is_named() {
     let (_, file, function, _) = FAMILIES[1];
