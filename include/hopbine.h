@@ -188,13 +188,14 @@ typedef uint64_t hopbine_request_t;
 
 // An error handler. It gets the error code, the message (a string that is valid during the call), and the argument
 // that was set with the handler. It runs on the thread whose call failed; when it returns, that call returns the
-// code.
+// code. It must return or end the process: no C++ exception and no longjmp() may leave it.
 typedef void (*hopbine_error_handler_t)(int code, const char *message, void *argument);
 
 // A registration of memory, ended by hopbine_deregister().
 typedef uint64_t hopbine_registration_t;
 
-// How ranks that another launcher has started exchange the data that hopbine needs to start.
+// How ranks that another launcher has started exchange the data that hopbine needs to start. Its functions must
+// return or end the process: no C++ exception and no longjmp() may leave them.
 typedef struct {
   // The calling rank.
   int rank;
@@ -811,7 +812,8 @@ int hopbine_init_exchange(const hopbine_exchange_t *exchange,
 // sys/mpi/functions.c of hopbine's source; the program compiles it with its MPI. Later calls use the functions of
 // the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits and may call
 // MPI may call `progress` with `argument`, until hopbine_finalize() has returned, but below MPI_THREAD_MULTIPLE not
-// while another thread calls MPI for hopbine; `progress` may be null.
+// while another thread calls MPI for hopbine. `progress` may be null; it must return or end the process: no C++
+// exception and no longjmp() may leave it.
 int hopbine_init_mpi(const void *functions,
                      const void *comm,
                      void (*progress)(void *argument),

@@ -47,7 +47,7 @@ pub const HOPBINE_ERR_MISMATCH: c_int = 17;
 
 /// An error handler. It gets the error code, the message (a string that is valid during the call), and the argument
 /// that was set with the handler. It runs on the thread whose call failed; when it returns, that call returns the
-/// code.
+/// code. It must return or end the process: no C++ exception and no longjmp() may leave it.
 #[expect(non_camel_case_types, reason = "named as C names types")]
 pub type hopbine_error_handler_t =
     Option<unsafe extern "C" fn(code: c_int, message: *const c_char, argument: *mut c_void)>;

@@ -14,7 +14,8 @@ use crate::report;
 /// The world of this process, and the handle of its communicator.
 static WORLD: RwLock<Option<(World, hopbine_comm_t)>> = RwLock::new(None);
 
-/// How ranks that another launcher has started exchange the data that hopbine needs to start.
+/// How ranks that another launcher has started exchange the data that hopbine needs to start. Its functions must
+/// return or end the process: no C++ exception and no longjmp() may leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(
@@ -172,7 +173,8 @@ pub unsafe extern "C" fn hopbine_init_exchange(
 /// sys/mpi/functions.c of hopbine's source; the program compiles it with its MPI. Later calls use the functions of
 /// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits and may call
 /// MPI may call `progress` with `argument`, until hopbine_finalize() has returned, but below MPI_THREAD_MULTIPLE not
-/// while another thread calls MPI for hopbine; `progress` may be null.
+/// while another thread calls MPI for hopbine. `progress` may be null; it must return or end the process: no C++
+/// exception and no longjmp() may leave it.
 ///
 /// # Safety
 /// `functions` is null or the result of hopbine_mpi_functions(); `comm` is null or points to an MPI_Comm of the same
