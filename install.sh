@@ -135,7 +135,7 @@ install_all() {
   install_shared "$built/libhopbine_capi.so" libhopbine.so
   install -m 644 "$built/libhopbine_capi.a" "$lib/libhopbine.a"
   install -m 644 include/*.h "$to/include/"
-  install -m 644 fortran/*.f90 "$to/share/hopbine/fortran/"
+  install -m 644 fortran/*.* "$to/share/hopbine/fortran/"
   install -m 644 fortran/mpi/* "$to/share/hopbine/fortran/mpi/"
   install -m 644 LICENSE-* README.md CHANGELOG.md "$to/share/doc/hopbine/"
   install_pages
@@ -144,7 +144,9 @@ install_all() {
     modules=(hopbine_c_calls hopbine_c hopbine_base hopbine_calls hopbine_vector hopbine)
     # shellcheck disable=SC2086 # it may have arguments
     for module in "${modules[@]}"; do (cd "$work" && $fc -O2 -fPIC -c "$root/fortran/$module.f90"); done
-    install_modules hopbine_fortran "${modules[@]/%/.o}"
+    # shellcheck disable=SC2086
+    ${CC:-cc} -O2 -fPIC -c fortran/hopbine_gaps.c -o "$work/hopbine_gaps.o"
+    install_modules hopbine_fortran hopbine_gaps.o "${modules[@]/%/.o}"
     install_pc hopbine-fortran "hopbine's Fortran module" -lhopbine_fortran "Requires: hopbine"
   else
     echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2

@@ -30,8 +30,7 @@ contains
     type(c_ptr) :: address
     address = at(buffer)
     if (.not. c_associated(address)) return
-    if (is_contiguous(buffer)) return
-    if (size(buffer) > 1) address = c_null_ptr
+    if (has_gaps_c(buffer) /= 0) address = c_null_ptr
   end function
 
   subroutine done(code, ierror)

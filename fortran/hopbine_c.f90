@@ -114,6 +114,10 @@ module hopbine_c
       import
       type(c_ptr) :: code
     end function
+    integer(c_int) function has_gaps_c(buffer) bind(C, name="hopbine_has_gaps")
+      import
+      type(*), dimension(..), asynchronous, intent(in) :: buffer
+    end function
     function strlen_c(text) result(length) bind(C, name="strlen")
       import
       type(c_ptr), value :: text

@@ -71,13 +71,15 @@ build_preload_library() {
 }
 
 # The parts of the module hopbine_mpi, in the order in which they are compiled.
-mpi_module=(hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
+mpi_module=(hopbine_gaps hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
 
-# DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o.
+# DIRECTORY FLAG...: compiles that module with $MPIFC, and its part in C with $MPICC, into DIRECTORY, *.mod and *.o.
 build_mpi_module() {
   local into=$1 name
   shift
-  for name in "${mpi_module[@]}"; do
+  # shellcheck disable=SC2086
+  $MPICC "$@" -c fortran/hopbine_gaps.c -o "$into/hopbine_gaps.o" || return 1
+  for name in "${mpi_module[@]:1}"; do
     name=$(ls "$PWD/fortran/mpi/$name".[fF]90)
     # shellcheck disable=SC2086
     (cd "$into" && $MPIFC "$@" -c "$name") || return 1

@@ -40,6 +40,10 @@ module hopbine_mpi_call
       integer(c_int), intent(out) :: request
       integer(c_int), intent(out), optional :: ierror
     end subroutine
+    integer(c_int) function has_gaps(buffer) bind(C, name="hopbine_has_gaps")
+      import
+      type(*), dimension(..), asynchronous, intent(in) :: buffer
+    end function
   end interface
 
 contains
@@ -70,8 +74,7 @@ contains
     type(c_ptr) :: address
     address = at(buffer)
     if (.not. c_associated(address)) return
-    if (is_contiguous(buffer)) return
-    if (size(buffer) > 1) address = transfer(-3_c_intptr_t, c_null_ptr)
+    if (has_gaps(buffer) /= 0) address = transfer(-3_c_intptr_t, c_null_ptr)
   end function
 
 end module hopbine_mpi_call

@@ -1,14 +1,24 @@
 ! Runs every collective in its three forms from Fortran, with buffers of several types and ranks; then calls that must
 ! be refused. Rank 0 prints "all correct".
 program calls
-  use, intrinsic :: iso_fortran_env, only: int64, real32, real64
+  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc
+  use, intrinsic :: iso_fortran_env, only: int8, int64, real32, real64
   use hopbine
   implicit none
+  ! 12 bytes, of which the first component has 8.
+  type :: particle
+    complex(real32) :: z
+    integer :: id
+  end type
   integer :: rank, n_ranks, form, code, i
   integer(hopbine_handle) :: world, half, request, requests(2)
   integer(hopbine_count), parameter :: n = 6
   integer(int64), target, asynchronous :: one(n), other(n)
   integer(int64), pointer, asynchronous :: row(:)
+  type(particle), target, asynchronous :: particles(4)
+  complex(real32), pointer, asynchronous :: component(:)
+  character(3), asynchronous :: words(5)
+  integer(int8), pointer, asynchronous :: long(:)
   integer(int64), allocatable, asynchronous :: blocks(:, :), more(:, :)
   complex(real64) :: z(2, 3), sum_z(2, 3)
   integer(hopbine_count), allocatable :: counts(:), displs(:), sent(:)
@@ -177,6 +187,24 @@ program calls
   row => one(::2)
   call hopbine_iallreduce(HOPBINE_IN_PLACE, row, 2_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, request, code)
   call expect(code == HOPBINE_ERR_BUFFER, 'a pointer to a section with gaps')
+  particles%z = 1
+  particles%id = rank
+  component => particles%z
+  words = 'abc'
+  ! Longer than what is there, and its section longer than a default integer tells: refused, it is not touched.
+  call c_f_pointer(c_loc(one), long, [2_int64**32])
+  do i = 1, 4
+    if (i == 1) call hopbine_ibcast(particles%z, 4_hopbine_count, HOPBINE_FLOAT_COMPLEX, 0, world, request, code)
+    if (i == 2) call hopbine_ibcast(component, 4_hopbine_count, HOPBINE_FLOAT_COMPLEX, 0, world, request, code)
+    if (i == 3) call hopbine_ibcast(words(:)(1:2), 10_hopbine_count, HOPBINE_INT8, 0, world, request, code)
+    if (i == 4) call hopbine_ibcast(long(::2), 4_hopbine_count, HOPBINE_INT8, 0, world, request, code)
+    call expect(code == HOPBINE_ERR_BUFFER, 'a component, a pointer to it, substrings or a long section')
+  end do
+  one = rank
+  blocks = rank
+  call reduce_sized(one, blocks, int(n))
+  call expect(one(1) == n_ranks - 1 .and. all(one(2:) == rank), 'assumed size')
+  call expect(blocks(1, 0) == n_ranks - 1 .and. all(blocks(2:, 0) == rank), 'assumed size of rank 2')
   row => one(2:3)
   call hopbine_iallreduce(HOPBINE_IN_PLACE, row, 2_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, request)
   call hopbine_wait(request)
@@ -194,6 +222,15 @@ contains
       call hopbine_wait(request)
     end do
     call hopbine_request_free(request)
+  end subroutine
+
+  ! Arrays of assumed size are contiguous.
+  subroutine reduce_sized(vector, matrix, rows)
+    integer, intent(in) :: rows
+    integer(int64), target, asynchronous :: vector(*), matrix(rows, *)
+    call hopbine_iallreduce(HOPBINE_IN_PLACE, vector, 1_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, requests(1))
+    call hopbine_iallreduce(HOPBINE_IN_PLACE, matrix, 1_hopbine_count, HOPBINE_INT64, HOPBINE_MAX, world, requests(2))
+    call hopbine_waitall(requests)
   end subroutine
 
   subroutine expect(condition, what)

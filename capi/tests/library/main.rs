@@ -136,7 +136,13 @@ fn compile_fortran(dir: &Path, source: &Path) -> PathBuf {
         "hopbine",
     ];
     let modules = modules.iter().map(|name| root().join(format!("fortran/{name}.f90")));
-    let sources: Vec<_> = modules.chain([source.to_owned()]).collect();
+    let gaps = dir.join("hopbine_gaps.o");
+    let compiled = Command::new("gcc")
+        .args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-c", "-o"])
+        .args([&gaps, &root().join("fortran/hopbine_gaps.c")])
+        .status();
+    assert!(compiled.is_ok_and(|status| status.success()), "hopbine_gaps.c");
+    let sources: Vec<_> = modules.chain([source.to_owned(), gaps]).collect();
     compile(dir, "gfortran", &["-std=f2018"], &sources)
 }
 

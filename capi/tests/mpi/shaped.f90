@@ -430,9 +430,17 @@ contains
     type :: pair
       integer :: first, second
     end type
+    ! 12 bytes, of which the first component has 8.
+    type :: particle
+      complex :: z
+      integer :: id
+    end type
     integer, target, asynchronous :: wide(2, n)
     integer, pointer, asynchronous :: row(:)
     type(pair), asynchronous :: pairs(n)
+    type(particle), target, asynchronous :: particles(n)
+    complex, pointer, asynchronous :: z(:)
+    character(3), asynchronous :: words(n)
     integer :: code, failed
     wide(1, :) = block(rank)
     wide(2, :) = 7
@@ -440,10 +448,14 @@ contains
     call expect(all(wide(1, :) == total(n_ranks - 1)) .and. all(wide(2, :) == 7), 'section')
     call MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN, ierror)
     row => wide(1, :)
-    do i = 1, 3
+    z => particles%z
+    do i = 1, 6
       if (i == 1) call HB_Iallreduce(MPI_IN_PLACE, wide(1, :), count, int, MPI_SUM, world, request, ierror)
       if (i == 2) call HB_Iallreduce(MPI_IN_PLACE, row, count, int, MPI_SUM, world, request, ierror)
       if (i == 3) call HB_Iallreduce(MPI_IN_PLACE, pairs%second, count, int, MPI_SUM, world, request, ierror)
+      if (i == 4) call HB_Iallreduce(MPI_IN_PLACE, particles%z, count, MPI_COMPLEX, MPI_SUM, world, request, ierror)
+      if (i == 5) call HB_Iallreduce(MPI_IN_PLACE, z, count, MPI_COMPLEX, MPI_SUM, world, request, ierror)
+      if (i == 6) call HB_Ibcast(words(:)(1:2), 2 * count, MPI_CHARACTER, 0, world, request, ierror)
       call MPI_Error_class(ierror, code, failed)
       call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'a section with gaps')
     end do
@@ -455,6 +467,11 @@ contains
     call expect(ierror == MPI_SUCCESS, 'a section without gaps')
     call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
     call expect(all(wide(:, n) == 0) .and. all(wide(:, 1) == rank), 'a section without gaps')
+    one = block(rank)
+    wide = rank
+    call reduce_sized(one, wide, 2)
+    call expect(all(one == total(n_ranks - 1)), 'assumed size')
+    call expect(all(wide(:, 1) == n_ranks * (n_ranks - 1) / 2) .and. all(wide(:, 2:) == rank), 'assumed size of rank 2')
     if (rank == 0) allocate (nothing(n * n_ranks), source=-1)
     one = block(rank)
     call HB_Igather(one, count, int, nothing, count, int, 0, world, request, ierror)
@@ -463,6 +480,16 @@ contains
     call HB_Ialltoallw(all_ones(::2, :), counts, bytes, types, all_got, counts, bytes, types, world, request, ierror)
     call MPI_Error_class(ierror, code, failed)
     call expect(code == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'alltoallw of a section with gaps')
+  end subroutine
+
+  ! Arrays of assumed size are contiguous.
+  subroutine reduce_sized(vector, matrix, rows)
+    integer, intent(in) :: rows
+    integer, target, asynchronous :: vector(*), matrix(rows, *)
+    HANDLE(MPI_Request) :: requests(2)
+    call HB_Iallreduce(MPI_IN_PLACE, vector, count, int, MPI_SUM, world, requests(1), ierror)
+    call HB_Iallreduce(MPI_IN_PLACE, matrix, 2_count_kind, int, MPI_SUM, world, requests(2), ierror)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
   end subroutine
 
   ! Active requests at the same time, each with its own derived types: a whole block for some ranks, single numbers
