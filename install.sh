@@ -8,9 +8,9 @@
 #   MPICC=mpicc MPIFC=mpifort ./install.sh     also what stands before this MPI: libhopbine_preload (for LD_PRELOAD)
 #                                              and libhopbine_hb (HB_ calls, and their Fortran module)
 #
-# Any number of MPIs can follow each other in one place: lib/hopbine has what was built for each kind of them (abi,
-# openmpi, mpich), of which libhopbine_preload takes what a program needs. lib/libhopbine_hb.so and the Fortran module
-# belong to one of them, since programs are linked to them. MPICC, MPIFC, CC and FC may have arguments.
+# Any number of MPIs can follow each other in one place: lib/hopbine/KIND has what was built for each kind of them (abi,
+# openmpi, mpich), of which libhopbine_preload takes what a program needs. libhopbine_hb.so and the Fortran module also
+# are in lib and include, for one of them, since programs are linked to them. MPICC, MPIFC, CC and FC may have arguments.
 #
 #   ONLY=doors MPICC=... ./install.sh          only what stands before this MPI, where the rest has been installed;
 #                                              another MPI's libhopbine_hb.so and Fortran module stay
@@ -72,13 +72,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$PWD
 
-# NAME OBJECT...: modules to include, and their objects as a static library.
+# LIBRARY DIRECTORY OBJECT...: modules to DIRECTORY, and their objects as a static library.
 install_modules() {
-  local name=$1
-  shift
-  rm -f "$lib/lib$name.a"
-  ar rcs "$lib/lib$name.a" "${@/#/$work/}"
-  install -m 644 "$work"/*.mod "$to/include/"
+  local library=$1 modules=$2
+  shift 2
+  rm -f "$library"
+  ar rcs "$library" "${@/#/$work/}"
+  install -m 644 "$work"/*.mod "$modules"
 }
 
 # FILE NAME: a shared library, by its version.
@@ -146,7 +146,7 @@ install_all() {
     for module in "${modules[@]}"; do (cd "$work" && $fc -O2 -fPIC -c "$root/fortran/$module.f90"); done
     # shellcheck disable=SC2086
     ${CC:-cc} -O2 -fPIC -c fortran/hopbine_gaps.c -o "$work/hopbine_gaps.o"
-    install_modules hopbine_fortran hopbine_gaps.o "${modules[@]/%/.o}"
+    install_modules "$lib/libhopbine_fortran.a" "$to/include" hopbine_gaps.o "${modules[@]/%/.o}"
     install_pc hopbine-fortran "hopbine's Fortran module" -lhopbine_fortran "Requires: hopbine"
   else
     echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2
@@ -171,27 +171,31 @@ install_all() {
 }
 
 install_mpi_libraries() {
-  local variant name
+  local variant name own
   install -d "$to/bin"
   build_preload_library "$lib" -O2
   build_mpi_libraries "$lib" -O2
   sed "s|/\.\./lib/|/../${libdir#"$prefix/"}/|" capi/preload/hopbine-preload >"$work/hopbine-preload"
   install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
   install -Dm 644 capi/preload/hopbine-preload.1 -t "$to/share/man/man1"
-  variant=$(mpi_variant)
+  variant=$(mpi_variant) own=$lib/hopbine/$variant
+  if [ -n "${MPIFC:-}" ]; then
+    rm -f "$work"/*
+    build_mpi_module "$work" -O2 -fPIC
+    # shellcheck disable=SC2154 # of capi/mpi/build.sh
+    install_modules "$own/libhopbine_hb_fortran.a" "$own" "${mpi_module[@]/%/.o}"
+  fi
   if [ "$only" = doors ] && [ -e "$lib/libhopbine_hb.so" ] &&
     [ "$(readlink "$lib/libhopbine_hb.so")" != "hopbine/$variant/libhopbine_hb.so" ]; then
     echo "install.sh: HB_ calls: $libdir/libhopbine_hb.so stays $(readlink "$lib/libhopbine_hb.so"), for programs that are" \
-      "linked to it; with this MPI, link $libdir/hopbine/$variant/libhopbine_hb.so" >&2
+      "linked to it, and so does its Fortran module; with this MPI, take both from $libdir/hopbine/$variant" >&2
     return
   fi
   for name in libhopbine_hb.so{,".$hopbine_soversion"}; do ln -sfn "hopbine/$variant/$name" "$lib/$name"; done
   install_pc hopbine-hb "HB_ calls beside MPI, served by hopbine" -lhopbine_hb "Requires: hopbine"
   if [ -n "${MPIFC:-}" ]; then
-    rm -f "$work"/*
-    build_mpi_module "$work" -O2 -fPIC
-    # shellcheck disable=SC2154 # of capi/mpi/build.sh
-    install_modules hopbine_hb_fortran "${mpi_module[@]/%/.o}"
+    install -m 644 "$own/libhopbine_hb_fortran.a" "$lib/"
+    install -m 644 "$own"/*.mod "$to/include/"
     install_pc hopbine-hb-fortran "The Fortran module of HB_ calls" -lhopbine_hb_fortran "Requires: hopbine-hb"
   fi
 }

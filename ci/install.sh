@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs as a packager would (DESTDIR, another LIBDIR) and moves that to a place of its own; builds programs on
 # what is there: C (shared and static), C++ and Fortran by pkg-config, and C and Fortran by CMake; runs each as two
-# ranks; with HB_ calls also after another MPI has been added. Then the names that leave the shared libraries, the man
-# pages, and what is built without the emulated device.
+# ranks; with HB_ calls also after another MPI has been added, and for that. Then the names that leave the shared
+# libraries, the man pages, and what is built without the emulated device.
 #
 #   ci/install.sh [MPI]           PROFILE=dev: what the other tests have built; with openmpi or mpich also programs with
 #                                 HB_ calls, in C and Fortran, by pkg-config and CMake
@@ -119,11 +119,19 @@ EOF
   # Another MPI is added: these programs stay with theirs. With the other's library one ends, and says why.
   [ "$mpi" = openmpi ] && other=mpich || other=openmpi
   if (use_mpi "$other"); then
-    (use_mpi "$other" && ONLY=doors MPIFC='' PREFIX=$prefix LIBDIR=$lib ./install.sh) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    (use_mpi "$other" && ONLY=doors PREFIX=$prefix LIBDIR=$lib ./install.sh) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     served "$work/hb"
     served "$work/hb-fortran"
     said=$(launch_within 60 2 env LD_PRELOAD="$lib/hopbine/$other/libhopbine_hb.so" "$work/hb" 24 24 2>&1) || true
     grep -q "but its libhopbine_hb.so was built for" <<<"$said" || { echo "with the library for $other: $said"; exit 1; }
+    # Fortran's module and library for the other; the module of one with the library of the other is not linked.
+    own=$lib/hopbine/$other
+    libs=(-L"$lib" "-Wl,-rpath,$own:$lib" -lhopbine_hb_fortran -lhopbine_hb -lhopbine)
+    (use_mpi "$other" && $MPIFC -O2 examples/mpi/heat.f90 -I"$own" -L"$own" "${libs[@]}" -o "$work/hb-fortran-$other" &&
+      served "$work/hb-fortran-$other")
+    said=$($MPIFC -O2 examples/mpi/heat.f90 -I"$prefix/include" "$lib/libhopbine_hb_fortran.a" -L"$own" "${libs[@]:0:2}" \
+      "${libs[@]:3}" -o "$work/mixed" 2>&1) && { echo "the module for $mpi was linked with the library for $other"; exit 1; }
+    grep -q "undefined reference to .hopbine_hb_[a-z]*_$mpi" <<<"$said" || { echo "the module for $mpi: $said"; exit 1; }
   fi
 fi
 

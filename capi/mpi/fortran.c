@@ -60,8 +60,8 @@ static void give(int code, fint *ierror) {
     if (ierror) *ierror = code;
 }
 
-EXPORTED void hopbine_hb_init_f(fint *ierror);
-void hopbine_hb_init_f(fint *ierror) { give(HB_Init(), ierror); }
+EXPORTED void OF_KIND(hopbine_hb_init)(fint *ierror);
+void OF_KIND(hopbine_hb_init)(fint *ierror) { give(HB_Init(), ierror); }
 
 /* Number of types on each side of an alltoallw; 0 if `comm_f` is not a communicator. */
 static int n_types_on(fint comm_f) {
@@ -94,8 +94,8 @@ static MPI_Datatype *types_of(const fint types[], fint comm_f) {
 #define MAKE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, int, int, HB_##Name A)
 #define MAKE_LARGE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_c A)
 
-EXPORTED void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror);
-void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror) {
+EXPORTED void OF_KIND(hopbine_hb_make)(const struct fortran_call *call, fint *ierror);
+void OF_KIND(hopbine_hb_make)(const struct fortran_call *call, fint *ierror) {
     const int has_types = call->to_types != NULL;
     MPI_Datatype *const types = has_types && call->send != in_place ? types_of(call->types, call->comm) : NULL;
     MPI_Datatype *const to_types = has_types ? types_of(call->to_types, call->comm) : NULL;
@@ -167,10 +167,10 @@ static int intern_types(const struct fortran_call *call, const fint types_f[], c
     CASE_OF(COLLECTIVE, int, int, HB_I##name(UNPAREN A, &request))
 #define BEGIN_LARGE(Name, name, COLLECTIVE, P, A, M)                                               \
     CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_I##name##_c(UNPAREN A, &request))
-REQUEST_CALL(hopbine_hb_begin_f, BEGIN)
+REQUEST_CALL(OF_KIND(hopbine_hb_begin), BEGIN)
 
 #define PREPARE(Name, name, COLLECTIVE, P, A, M)                                                   \
     CASE_OF(COLLECTIVE, int, int, HB_##Name##_init(UNPAREN A, info, &request))
 #define PREPARE_LARGE(Name, name, COLLECTIVE, P, A, M)                                             \
     CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_init_c(UNPAREN A, info, &request))
-REQUEST_CALL(hopbine_hb_prepare_f, PREPARE)
+REQUEST_CALL(OF_KIND(hopbine_hb_prepare), PREPARE)

@@ -1,7 +1,7 @@
 ! A call of the module hopbine_mpi as it is passed to C (capi/mpi/fortran.c), for both kinds of handles.
 module hopbine_mpi_call
   use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_int64_t, c_intptr_t, c_loc, c_null_ptr, c_ptr
-  use mpi, only: in_place_of_mpi => MPI_IN_PLACE, bottom_of_mpi => MPI_BOTTOM
+  use mpi, only: in_place_of_mpi => MPI_IN_PLACE, bottom_of_mpi => MPI_BOTTOM, MPI_COMM_WORLD
   use mpi_f08, only: in_place_of_f08 => MPI_IN_PLACE, bottom_of_f08 => MPI_BOTTOM
   implicit none
   private
@@ -17,29 +17,36 @@ module hopbine_mpi_call
     type(c_ptr) :: to_counts = c_null_ptr, to_displs = c_null_ptr, to_types = c_null_ptr
   end type
 
+  ! The kind of MPI, known by its communicator's number. C's functions are named after it, so that a program with the
+  ! module of one kind and the library of another is not linked: it would have MPI_IN_PLACE at another address.
+  character(*), parameter :: kind_of_mpi = &
+    trim(merge('openmpi', merge('abi    ', 'mpich  ', MPI_COMM_WORLD == 257), MPI_COMM_WORLD == 0))
+
+  abstract interface
+    subroutine init(ierror) bind(C)
+      import
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+    subroutine blocking(call, ierror) bind(C)
+      import
+      type(hb_call), intent(in) :: call
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+    subroutine requesting(call, request, ierror) bind(C)
+      import
+      type(hb_call), intent(in) :: call
+      integer(c_int), intent(out) :: request
+      integer(c_int), intent(out), optional :: ierror
+    end subroutine
+  end interface
+
+  ! Starts hopbine, if it has not started yet; all ranks of MPI_COMM_WORLD call it, after MPI_Init.
+  procedure(init), bind(C, name="hopbine_hb_init_"//kind_of_mpi) :: HB_Init
+  procedure(blocking), bind(C, name="hopbine_hb_make_"//kind_of_mpi) :: make
+  procedure(requesting), bind(C, name="hopbine_hb_begin_"//kind_of_mpi) :: begin
+  procedure(requesting), bind(C, name="hopbine_hb_prepare_"//kind_of_mpi) :: prepare
+
   interface
-    ! Starts hopbine, if it has not started yet; all ranks of MPI_COMM_WORLD call it, after MPI_Init.
-    subroutine HB_Init(ierror) bind(C, name="hopbine_hb_init_f")
-      import
-      integer(c_int), intent(out), optional :: ierror
-    end subroutine
-    subroutine make(call, ierror) bind(C, name="hopbine_hb_make_f")
-      import
-      type(hb_call), intent(in) :: call
-      integer(c_int), intent(out), optional :: ierror
-    end subroutine
-    subroutine begin(call, request, ierror) bind(C, name="hopbine_hb_begin_f")
-      import
-      type(hb_call), intent(in) :: call
-      integer(c_int), intent(out) :: request
-      integer(c_int), intent(out), optional :: ierror
-    end subroutine
-    subroutine prepare(call, request, ierror) bind(C, name="hopbine_hb_prepare_f")
-      import
-      type(hb_call), intent(in) :: call
-      integer(c_int), intent(out) :: request
-      integer(c_int), intent(out), optional :: ierror
-    end subroutine
     integer(c_int) function has_gaps(buffer) bind(C, name="hopbine_has_gaps")
       import
       type(*), dimension(..), asynchronous, intent(in) :: buffer
