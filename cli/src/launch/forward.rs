@@ -1,16 +1,71 @@
 //! Forwards the ranks' output line by line, so that lines of two ranks never mix.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use super::threads::thread;
 
 /// Length in bytes above which a line is forwarded in pieces.
 const LONGEST_LINE: u64 = 64 * 1024;
+
+/// Forwards a line.
+pub(super) type Writer = fn(&[u8]) -> io::Result<()>;
+
+/// A thread that forwards a stream until its end.
+pub(super) struct Forwarder {
+    thread: JoinHandle<()>,
+    is_writing: Arc<AtomicBool>,
+}
+
+impl Forwarder {
+    /// Starts the thread, which calls `lost` if the output cannot be written.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(super) fn start(
+        mut stream: impl Read + Send + 'static,
+        tag: String,
+        writer: Writer,
+        lost: impl FnOnce(io::Error) + Send + 'static,
+    ) -> io::Result<Self> {
+        let is_writing = Arc::new(AtomicBool::new(false));
+        let flag = is_writing.clone();
+        let thread = thread(move || {
+            // Relaxed: the flag orders no other data.
+            let write = |line: &[u8]| {
+                flag.store(true, Ordering::Relaxed);
+                let written = writer(line);
+                flag.store(false, Ordering::Relaxed);
+                written
+            };
+            if let Err(error) = lines(&mut stream, &tag, write) {
+                lost(error);
+                // A closed stream would end the rank by SIGPIPE: as if it had failed by itself.
+                std::mem::forget(stream);
+            }
+        })?;
+        Ok(Forwarder { thread, is_writing })
+    }
+
+    /// Whether the thread has come to the end of its stream, or its output is lost.
+    pub(super) fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Whether the thread writes, and so has something that the reader of the output has not taken.
+    pub(super) fn is_writing(&self) -> bool {
+        self.is_writing.load(Ordering::Relaxed)
+    }
+}
 
 /// Copies `from` to `to` until its end, each line in one write with `tag` before it. With a tag, a last line without
 /// a newline gets one; without a tag, the rank's output is unchanged.
 ///
 /// # Errors
 /// If `to` cannot be written. A failure to read counts as the end of the input.
-pub(super) fn lines(
+fn lines(
     from: impl Read,
     tag: &str,
     mut to: impl FnMut(&[u8]) -> io::Result<()>,

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hopbine_meet::variables::{
@@ -18,16 +17,18 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use signal_hook::iterator::Signals;
 
 use super::directory::Directory;
+use super::forward::{self, Forwarder, Writer};
 use super::guardian::{self, Guardian};
 use super::messages::Messages;
 use super::signals;
-use super::threads::{all_finish, thread};
-use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
+use super::threads::{POLL, in_time, thread};
+use super::{Settings, library_path};
 use crate::error::{CliError, Outcome};
 
 /// Time between SIGTERM and SIGKILL.
 const KILL_DELAY: Duration = Duration::from_secs(2);
-/// Time to wait for the last output, which processes left behind by ranks may keep open.
+/// Time to wait for the last output, which processes left behind by ranks may keep open, and which nobody may read
+/// after a failure.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The running ranks, and the channel of events about them.
@@ -38,7 +39,7 @@ pub(super) struct Job {
     n_running: usize,
     events: Receiver<Event>,
     sender: Sender<Event>,
-    outputs: Vec<JoinHandle<()>>,
+    outputs: Vec<Forwarder>,
     messages: Messages,
     grace: Duration,
     /// The signal that interrupted the start of the ranks.
@@ -155,15 +156,11 @@ impl Job {
         self.ranks.push(child);
         self.n_running += 1;
         for (stream, writer) in streams {
-            let Some(mut stream) = stream else { continue };
-            let (tag, sender) = (tag.clone(), self.sender.clone());
-            self.outputs.push(thread(move || {
-                // The stream stays open until the loss is reported: closing it may end the rank.
-                if let Err(error) = forward::lines(&mut stream, &tag, writer) {
-                    // The receiver is gone if the job has ended.
-                    let _ = sender.send(Event::OutputLost(error));
-                }
-            })?);
+            let Some(stream) = stream else { continue };
+            let sender = self.sender.clone();
+            // The receiver is gone if the job has ended.
+            let lost = move |error| _ = sender.send(Event::OutputLost(error));
+            self.outputs.push(Forwarder::start(stream, tag.clone(), writer, lost)?);
         }
         let sender = self.sender.clone();
         thread(move || {
@@ -200,9 +197,11 @@ impl Job {
                 Ok(Event::Ended(rank, status)) => {
                     self.n_running -= 1;
                     let Some((text, code)) = rank_failure(&status) else { continue };
-                    // Ranks that the launcher has terminated, or whose output is lost, are not reported as failed.
-                    if !end.terminated && lost.is_none() {
+                    // Ranks that the launcher has terminated are not reported as failed.
+                    if !end.terminated {
                         self.messages.say(format!("rank {rank} {text}"));
+                    } else if lost.is_some() {
+                        continue;
                     }
                     if first_failure.is_none() {
                         first_failure = Some(code);
@@ -227,6 +226,9 @@ impl Job {
                             n => format!("other {n} ranks"),
                         };
                         self.messages.say(format!("terminating the {others}"));
+                    } else if !end.terminated && lost.as_ref().is_some_and(is_closed) {
+                        self.messages
+                            .say("standard output is closed: the ranks are terminated".to_owned());
                     }
                     self.signal(end.escalate());
                 }
@@ -242,13 +244,48 @@ impl Job {
             self.signal(libc::SIGKILL);
             guardian::kill_job(&self.directory.rendezvous());
         }
-        self.finish_output(OUTPUT_TIMEOUT);
+        let is_ended = end.next.is_some();
+        let limit = if is_ended { OUTPUT_TIMEOUT } else { Duration::MAX };
+        let last_signal = self.drain(limit, &mut lost);
+        let is_cut =
+            (is_ended || last_signal.is_some()) && self.outputs.iter().any(Forwarder::is_writing);
+        if is_cut {
+            self.messages
+                .say("the end of the ranks' output is lost: nobody has read it".to_owned());
+        }
         self.messages.finish(OUTPUT_TIMEOUT);
-        let interrupted = self.interrupted.map(|signal| 128 + signal as u8);
-        match (lost, interrupted.or(first_failure)) {
-            (Some(error), _) => Err(CliError::Output(error)),
-            (None, Some(code)) => Ok(Outcome::Status(code)),
+        let status = |signal| 128 + signal as u8;
+        let interrupted = self.interrupted.map(status);
+        match (interrupted.or(first_failure).or(last_signal.map(status)), lost) {
+            (Some(code), _) => Ok(Outcome::Status(code)),
+            (None, Some(error)) if end.terminated && is_closed(&error) => {
+                Ok(Outcome::Status(status(libc::SIGPIPE)))
+            }
+            (None, Some(error)) => Err(CliError::Output(error)),
+            (None, None) if is_cut => Ok(Outcome::Wrong),
             (None, None) => Ok(Outcome::Well),
+        }
+    }
+
+    /// Forwards the output that is still in the pipes when all ranks have ended, until a signal, which it returns.
+    /// `limit` is for a reader that takes nothing. A process that a rank has left behind may keep a pipe open for
+    /// ever: [`OUTPUT_TIMEOUT`] limits the time in which nothing is written.
+    fn drain(&self, limit: Duration, lost: &mut Option<io::Error>) -> Option<libc::c_int> {
+        let (mut idle, begun) = (Duration::ZERO, Instant::now());
+        loop {
+            let is_over = self.finish_output(Duration::ZERO)
+                || idle >= OUTPUT_TIMEOUT
+                || begun.elapsed() >= limit;
+            match self.events.recv_timeout(if is_over { Duration::ZERO } else { POLL }) {
+                Ok(Event::OutputLost(error)) => _ = lost.get_or_insert(error),
+                Ok(Event::Signal(signal)) if signals::is_end(signal) && !is_over => {
+                    return Some(signal);
+                }
+                Ok(_) => {}
+                Err(_) if is_over => return None,
+                Err(_) if self.outputs.iter().any(Forwarder::is_writing) => {}
+                Err(_) => idle += POLL,
+            }
         }
     }
 
@@ -263,7 +300,7 @@ impl Job {
     /// Forwards the output that is still in the pipes. Returns false if a pipe is still open after `wait`: a process
     /// that a rank has left behind may keep it open for ever.
     fn finish_output(&self, wait: Duration) -> bool {
-        all_finish(&self.outputs, wait)
+        in_time(|| self.outputs.iter().all(Forwarder::is_finished), wait)
     }
 }
 
@@ -273,8 +310,10 @@ fn input(rank: u32) -> Stdio {
     if rank == 0 && !io::stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() }
 }
 
-/// Forwards a line.
-type Writer = fn(&[u8]) -> io::Result<()>;
+/// Whether the reader of the output has closed it.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
 
 impl Drop for Job {
     fn drop(&mut self) {
@@ -336,38 +375,4 @@ fn rank_failure(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
         Err(error) => (format!("cannot be waited for: {error}"), 1),
     };
     Some((text, u8::try_from(code).unwrap_or(1)))
-}
-
-/// The value of the ranks' `LD_LIBRARY_PATH`; None to leave it unchanged.
-fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString>, CliError> {
-    let library = library_dir();
-    let mut path: Vec<PathBuf> = Vec::new();
-    if settings.as_vendor {
-        let library = library.as_ref().ok_or_else(|| {
-            CliError::Usage(format!(
-                "--as-vendor: {LIBRARY} is neither beside this program nor in the lib beside its \
-                 directory. `cargo install` does not install it: in hopbine's sources, run \
-                 `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
-            ))
-        })?;
-        // A separate directory, so that the linker finds nothing else in it.
-        let place = directory.join("lib");
-        let links = || -> io::Result<()> {
-            std::fs::create_dir(&place)?;
-            for name in VENDOR_LIBRARIES {
-                std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
-            }
-            Ok(())
-        };
-        links().map_err(|source| CliError::Write { path: place.clone(), source })?;
-        path.push(place);
-    }
-    let before = std::env::var_os("LD_LIBRARY_PATH");
-    path.extend(before.iter().flat_map(std::env::split_paths));
-    path.extend(library);
-    if path.is_empty() {
-        return Ok(None);
-    }
-    let joined = std::env::join_paths(path).map_err(|error| CliError::Usage(error.to_string()))?;
-    Ok(Some(joined))
 }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::forward;
-use super::threads::{all_finish, thread};
+use super::threads::{in_time, thread};
 
 /// Sender of messages to the thread that writes them.
 pub(super) struct Messages {
@@ -35,6 +35,6 @@ impl Messages {
     /// Waits until the remaining messages are written, at most for `wait`.
     pub(super) fn finish(&mut self, wait: Duration) {
         self.sender = None;
-        all_finish(std::slice::from_ref(&self.writer), wait);
+        in_time(|| self.writer.is_finished(), wait);
     }
 }

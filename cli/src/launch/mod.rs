@@ -10,7 +10,8 @@ mod signals;
 mod threads;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hopbine_meet::variables::{
@@ -33,7 +34,7 @@ use job::Job;
 /// chooses another. The program uses hopbine or uTofu; LD_LIBRARY_PATH lets it find the emulated uTofu library.
 /// Rank 0 reads standard input if that is a file or a pipe; other ranks read nothing, and at a terminal rank 0
 /// reads nothing either. The exit status is that of the first rank that fails, or 128 + N if signal N has killed
-/// it.
+/// it; 141 if the reader of the output has closed it, and so ended the ranks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -253,6 +254,40 @@ fn library_dir() -> Option<PathBuf> {
     let beside = program.parent()?;
     let candidates = [beside.to_path_buf(), beside.join("deps"), beside.join("../lib")];
     candidates.into_iter().find(|dir| dir.join(LIBRARY).is_file())
+}
+
+/// The value of the ranks' `LD_LIBRARY_PATH`; None to leave it unchanged.
+fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString>, CliError> {
+    let library = library_dir();
+    let mut path: Vec<PathBuf> = Vec::new();
+    if settings.as_vendor {
+        let library = library.as_ref().ok_or_else(|| {
+            CliError::Usage(format!(
+                "--as-vendor: {LIBRARY} is neither beside this program nor in the lib beside its \
+                 directory. `cargo install` does not install it: in hopbine's sources, run \
+                 `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
+            ))
+        })?;
+        // A separate directory, so that the linker finds nothing else in it.
+        let place = directory.join("lib");
+        let links = || -> io::Result<()> {
+            std::fs::create_dir(&place)?;
+            for name in VENDOR_LIBRARIES {
+                std::os::unix::fs::symlink(library.join(LIBRARY), place.join(name))?;
+            }
+            Ok(())
+        };
+        links().map_err(|source| CliError::Write { path: place.clone(), source })?;
+        path.push(place);
+    }
+    let before = std::env::var_os("LD_LIBRARY_PATH");
+    path.extend(before.iter().flat_map(std::env::split_paths));
+    path.extend(library);
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let joined = std::env::join_paths(path).map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(Some(joined))
 }
 
 /// The C library of the emulated device.

@@ -15,16 +15,19 @@ pub(super) fn thread(f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle
     std::thread::Builder::new().stack_size(STACK).spawn(f)
 }
 
-/// Waits until all threads have ended, at most for `wait`; returns whether they have.
-pub(super) fn all_finish(threads: &[JoinHandle<()>], wait: Duration) -> bool {
+/// Time between two looks at threads that are to end.
+pub(super) const POLL: Duration = Duration::from_millis(1);
+
+/// Waits until threads have ended, at most for `wait`; returns whether they have.
+pub(super) fn in_time(are_finished: impl Fn() -> bool, wait: Duration) -> bool {
     let last = Instant::now() + wait;
     loop {
-        if threads.iter().all(JoinHandle::is_finished) {
+        if are_finished() {
             return true;
         }
         if Instant::now() >= last {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(POLL);
     }
 }

@@ -392,6 +392,63 @@ fn a_job_ends_though_nobody_reads() {
     }
 }
 
+/// Runs the launcher with its arguments, as `hopbine` in a shell.
+fn in_shell(script: &str) -> Output {
+    let script = format!("hopbine() {{ {} \"$@\"; }}; {script}", env!("CARGO_BIN_EXE_hopbine"));
+    Command::new("bash").args(["-c", &script]).stdin(Stdio::null()).output_in_time()
+}
+
+/// A reader that comes late gets all that ranks have written, even if a process left behind keeps the pipe open.
+#[test]
+fn a_slow_reader_gets_everything() {
+    for behind in ["", "sleep 20 & "] {
+        for (to, from) in [("", ""), (" >&2", "2>&1")] {
+            let ranks = format!("launch -n 1 sh -c '{behind}seq 1 20000{to}' {from}");
+            let output =
+                in_shell(&format!("hopbine {ranks} | (sleep 2; wc -l); echo ${{PIPESTATUS[0]}}"));
+            assert_eq!(well(&output), "20000\n0\n", "{ranks}: {}", text(&output.stderr));
+        }
+    }
+}
+
+/// A signal ends a launcher that waits for its reader, after its ranks.
+#[test]
+fn a_signal_ends_the_wait_for_a_reader() {
+    let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        .args(["launch", "-n", "1", "sh", "-c", "echo $$ >&2; seq 1 20000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut err = std::io::BufReader::new(job.stderr.take().unwrap());
+    let mut line = String::new();
+    err.read_line(&mut line).unwrap();
+    while is_running(line.trim()) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    // SAFETY: no memory is involved; the launcher is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    assert_eq!(job.wait().unwrap().code(), Some(128 + libc::SIGTERM));
+    err.read_to_string(&mut line).unwrap();
+    assert!(line.contains("the end of the ranks' output is lost"), "{line}");
+}
+
+/// A rank's failure is the job's status also if nobody reads the output; otherwise a job that is ended because
+/// nobody reads has the status of a program that SIGPIPE has ended.
+#[test]
+fn a_closed_output_does_not_hide_a_failure() {
+    for (script, status) in [("yes", 141), ("[ $HOPBINE_RANK = 1 ] && exit 3; sleep 1; yes", 3)] {
+        let output = in_shell(&format!(
+            "hopbine launch -n 2 --grace 60 sh -c '{script}' | head -n 1; echo ${{PIPESTATUS[0]}}"
+        ));
+        let (out, err) = (well(&output), text(&output.stderr));
+        assert_eq!(out.lines().last(), Some(&*status.to_string()), "{script}: {err}");
+        let is_said = err.contains("standard output is closed: the ranks are terminated");
+        assert_eq!(is_said, status == 141, "{script}: {err}");
+    }
+}
+
 /// Processes behind a shell, and one in a process group of its own, end when their launcher is killed, and the
 /// launcher's directory is removed.
 #[test]
