@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use hopbine_meet::print_remark;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::error::CliError;
@@ -52,6 +53,26 @@ impl OutputArg {
         columns()
             .or_else(|| io::stdout().is_terminal().then(terminal_width).flatten())
             .or(self.page)
+    }
+
+    /// Checks that this file and `others` can be written: before work whose result they are to take.
+    ///
+    /// # Errors
+    /// [`CliError::Write`].
+    pub fn check<'a>(
+        &'a self,
+        others: impl IntoIterator<Item = &'a Option<PathBuf>>,
+    ) -> Result<(), CliError> {
+        let check = |path: &Path| match path.metadata() {
+            // A pipe is not opened before there is text: a reader would see its end.
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(io::Error::from)
+            }
+            _ => Replacement::begin(path).map(drop),
+        };
+        std::iter::once(&self.file).chain(others).flatten().try_for_each(|path| {
+            check(path).map_err(|source| CliError::Write { path: path.clone(), source })
+        })
     }
 
     /// Opens the output.
@@ -111,6 +132,23 @@ impl Sink {
         }
     }
 
+    /// Writes the text so far to `FILE.part`, which is removed when the output is complete. If the command ends before,
+    /// that file stays, and an error names it.
+    ///
+    /// # Errors
+    /// [`CliError::Write`].
+    pub fn keep(&mut self) -> Result<(), CliError> {
+        match &mut self.0 {
+            Kind::File(Replacement::Whole { text, part, target, .. }, _) => {
+                let mut path = target.clone().into_os_string();
+                path.push(".part");
+                let kept = Part::keep(part, path.as_ref(), text);
+                kept.map_err(|source| CliError::Write { path: path.into(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Completes the output. If the file cannot be replaced, the text goes to standard output, since it may have
     /// taken hours to compute.
     ///
@@ -118,13 +156,16 @@ impl Sink {
     /// [`CliError::Write`].
     pub fn finish(self) -> Result<(), CliError> {
         let Kind::File(replacement, path) = self.0 else { return Ok(()) };
-        replacement.finish().map_err(|source| {
-            if let Replacement::Whole { text, .. } = &replacement {
+        let finished = replacement.finish();
+        if let Replacement::Whole { text, part, .. } = replacement {
+            if finished.is_err() {
                 // The error of the file is the one that is reported.
-                let _ = io::stdout().lock().write_all(text);
+                let _ = io::stdout().lock().write_all(&text);
+            } else if let Some(part) = part {
+                part.remove();
             }
-            CliError::Write { path, source }
-        })
+        }
+        finished.map_err(|source| CliError::Write { path, source })
     }
 }
 
@@ -132,9 +173,46 @@ impl Sink {
 enum Replacement {
     /// The text is collected first, so that an interrupted command changes nothing; then it is written to a file in
     /// the same directory, which is renamed to the path.
-    Whole { text: Vec<u8>, target: PathBuf, before: Option<Before> },
+    Whole { text: Vec<u8>, target: PathBuf, before: Option<Before>, part: Option<Part> },
     /// The path is a device or a pipe, not a regular file: the text is written to it directly.
     Through(File),
+}
+
+/// A file with the text so far.
+struct Part {
+    file: File,
+    path: PathBuf,
+    len: usize,
+    is_removed: bool,
+}
+
+impl Part {
+    /// Writes what a part lacks of a text; creates it if it does not exist.
+    fn keep(part: &mut Option<Part>, path: &Path, text: &[u8]) -> io::Result<()> {
+        let part = match part {
+            Some(part) => part,
+            None => {
+                let (file, path) = (File::create(path)?, path.to_owned());
+                part.insert(Part { file, path, len: 0, is_removed: false })
+            }
+        };
+        part.file.write_all(&text[part.len..])?;
+        part.len = text.len();
+        Ok(())
+    }
+
+    fn remove(mut self) {
+        // A file that cannot be removed has no more than the whole text has.
+        self.is_removed = std::fs::remove_file(&self.path).is_ok();
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            print_remark(format_args!("what there is so far is in {}", self.path.display()));
+        }
+    }
 }
 
 /// Attributes of the old file that the new file inherits.
@@ -192,7 +270,7 @@ impl Replacement {
             owner: found.uid(),
             group: found.gid(),
         });
-        Ok(Replacement::Whole { text: Vec::new(), target, before })
+        Ok(Replacement::Whole { text: Vec::new(), target, before, part: None })
     }
 
     fn write(&mut self, more: &[u8]) -> io::Result<()> {
@@ -203,7 +281,7 @@ impl Replacement {
     }
 
     fn finish(&self) -> io::Result<()> {
-        let Replacement::Whole { text, target, before } = self else { return Ok(()) };
+        let Replacement::Whole { text, target, before, .. } = self else { return Ok(()) };
         // The mode of a new file comes from the umask; an old file keeps its mode. Created in the same directory,
         // since a rename does not cross file systems.
         let mut file = tempfile::Builder::new()
@@ -363,5 +441,46 @@ mod tests {
         drop(sink);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
         assert_eq!(entries(directory.path()), 1);
+    }
+
+    /// What is kept as it comes stays only if the output is not finished.
+    #[test]
+    fn a_part_stays_until_the_whole_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.txt");
+        let part = directory.path().join("out.txt.part");
+        for is_finished in [false, true] {
+            let mut sink = OutputArg::to(&path).open().unwrap();
+            sink.write("head\n").unwrap();
+            assert!(is_finished || !part.exists());
+            for row in ["one\n", "two\n"] {
+                sink.write(row).unwrap();
+                sink.keep().unwrap();
+            }
+            assert_eq!(std::fs::read_to_string(&part).unwrap(), "head\none\ntwo\n");
+            if is_finished {
+                sink.finish().unwrap();
+            } else {
+                drop(sink);
+                assert!(!path.exists());
+            }
+            assert_eq!(entries(directory.path()), 1);
+        }
+        assert!(path.exists());
+    }
+
+    /// A check changes nothing, and does not wait for the reader of a pipe.
+    #[test]
+    fn what_cannot_be_written_is_found_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, pipe] = ["out.txt", "pipe"].map(|name| directory.path().join(name));
+        use rustix::fs::{FileType, Mode, mknodat};
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        OutputArg::to(&file).check([&None, &Some(pipe)]).unwrap();
+        assert_eq!(entries(directory.path()), 1);
+        let missing = Some(directory.path().join("missing/out.svg"));
+        let error = OutputArg::to(&file).check([&missing]).unwrap_err().to_string();
+        assert!(error.contains("missing/out.svg"), "{error}");
+        assert!(OutputArg::to(directory.path()).check([]).is_err());
     }
 }

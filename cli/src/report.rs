@@ -126,6 +126,15 @@ impl Stream {
         self.sink.write(&text)
     }
 
+    /// Writes a row that may have taken long: a command that does not come to its end leaves it ([`Sink::keep`]).
+    ///
+    /// # Errors
+    /// As [`Stream::start`].
+    pub fn lasting_row(&mut self, cells: &[Cell]) -> Result<(), CliError> {
+        self.row(cells)?;
+        self.sink.keep()
+    }
+
     /// Writes the parts after the rows: `found` in JSON, `notes` also in tables. Completes the output file.
     ///
     /// # Errors

@@ -96,6 +96,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             "a barrier's messages are empty: there are no bytes to count".into(),
         ));
     }
+    args.out.output.check([])?;
     let (collective, shape, schedules, notes) =
         args.selection.schedules(args.root, |_| [args.ports])?;
     let network = network(&args, &shape)?;

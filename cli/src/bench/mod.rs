@@ -131,7 +131,13 @@ type Measured = BTreeMap<(usize, u64, usize), Times>;
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
-    if args.plot.is_some() && args.bytes.sizes().filter(|&bytes| bytes > 0).count() < 2 {
+    args.out.output.check([&args.plot])?;
+    let n_sizes = |what: &String| {
+        let unit = rank::unit(what, args.ranks as usize) as u64;
+        args.bytes.sizes().filter(|&bytes| bytes > 0 && bytes.is_multiple_of(unit)).count()
+    };
+    let is_range = |what: &&String| *what != "barrier" && n_sizes(what) > 1;
+    if args.plot.is_some() && args.collectives.iter().find(is_range).is_none() {
         return Err(picture::needs_sizes());
     }
     let Sides { all: sides, mpi, mut notes, directory: _directory } = sides::sides(&args)?;
@@ -152,9 +158,6 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     drop(bar);
     measured.values_mut().for_each(|Times(us)| us.sort_by(f64::total_cmp));
     let reference = sides.iter().position(|side| *side == Side::Mpi).unwrap_or(0);
-    if let Some(path) = &args.plot {
-        draw(&args, &sides, &measured, reference, path)?;
-    }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     notes.insert(
         0,
@@ -168,6 +171,9 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     );
     notes.extend(mpi.as_ref().map(|mpi| format!("MPI: {}.", mpi.about)));
     report(&args, &sides, &measured, reference, notes).write(&args.out)?;
+    if let Some(path) = &args.plot {
+        draw(&args, &sides, &measured, reference, path)?;
+    }
     Ok(Outcome::Well)
 }
 

@@ -97,6 +97,16 @@ fn block(what: &str, bytes: u64, [from, to, n_ranks]: [u64; 3]) -> u64 {
     }
 }
 
+/// Bytes that must divide a size.
+pub fn unit(what: &str, n_ranks: usize) -> usize {
+    match what {
+        "reduce-scatter" => 8 * n_ranks,
+        "allgather" | "alltoall" => n_ranks,
+        "bcast" => 1,
+        _ => 8,
+    }
+}
+
 impl Bench<'_> {
     fn call(&mut self, what: &str, bytes: usize, round: u64) -> Result<(), Error> {
         let Bench { by: comm, out, into, sent, received, .. } = self;
@@ -119,16 +129,6 @@ impl Bench<'_> {
                 comm.alltoallv(as_bytes(out), sent, bytes_of(into), received)
             }
             _ => comm.barrier(),
-        }
-    }
-
-    /// Bytes that must divide a size.
-    fn unit(&self, what: &str) -> usize {
-        match what {
-            "reduce-scatter" => 8 * self.comm.size() as usize,
-            "allgather" | "alltoall" => self.comm.size() as usize,
-            "bcast" => 1,
-            _ => 8,
         }
     }
 
@@ -167,7 +167,7 @@ impl Bench<'_> {
     }
 
     fn measure(&mut self, what: &str, bytes: usize, budget: f64) -> Result<(), CliError> {
-        if !bytes.is_multiple_of(self.unit(what)) {
+        if !bytes.is_multiple_of(unit(what, self.comm.size() as usize)) {
             return Ok(());
         }
         let n_ranks = u64::from(self.comm.size());

@@ -47,6 +47,7 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    OutputArg::default().check([&args.output])?;
     let start = file::machine(&args.machine)?;
     let rows = args.measured.rows()?;
     let cases = Cases::new(rows, &start)?;

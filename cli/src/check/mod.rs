@@ -66,6 +66,7 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    args.out.output.check([])?;
     let (shape, rows, notes) = if let Some(path) = &args.selection.schedule {
         from_schedule(path)?
     } else {

@@ -62,7 +62,8 @@ Examples:
   hopbine run allreduce --torus 4x4x3 --bytes 64KiB --schedule found.txt
   mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
 
-Sizes: bytes of a rank's vector, or of all its blocks, rounded up to whole blocks.
+Sizes: bytes of a rank's vector, or of all its blocks, rounded up to whole blocks. Until the run ends, the rows for -o FILE \
+are in FILE.part.
 Types: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c32 c64 (complex, bits of one part).
 Operators: sum prod min max land lor lxor band bor bxor.")]
 pub struct Args {
@@ -244,11 +245,6 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
         }
     }
     let bar = progress::bar(chosen.len() as u64, "running");
-    let head = rows::head(args, ranks, &chosen);
-    let stream = ranks.reports().then(|| Stream::start(&args.out, head, &[]));
-    let mut stream = stream.transpose()?;
-    let mut wrong = vec![];
-    let mut has_workers = false;
     if args.plot.is_some() && (ranks.simulation.is_some() || cases.len() < 2) {
         return Err(match ranks.simulation {
             Some(_) => {
@@ -257,6 +253,13 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
             None => picture::needs_sizes(),
         });
     }
+    let start = || {
+        args.out.output.check([&args.plot])?;
+        Stream::start(&args.out, rows::head(args, ranks, &chosen), &[])
+    };
+    let mut stream = ranks.reports().then(start).transpose()?;
+    let mut wrong = vec![];
+    let mut has_workers = false;
     let mut curves: Vec<Curve> = Vec::new();
     let mut chosen = chosen.iter();
     for case in &cases {
@@ -290,18 +293,15 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
                 ));
             }
             if let Some(stream) = &mut stream {
-                bar.aside(|| stream.row(&rows::row(args, case, chosen, &measured)))?;
+                bar.aside(|| stream.lasting_row(&rows::row(args, case, chosen, &measured)))?;
             }
             bar.advance(1);
         }
     }
     drop(bar);
-    if let Some(path) = args.plot.as_ref().filter(|_| ranks.reports()) {
-        let where_measured = rows::where_measured(ranks, has_workers);
-        rows::draw(args, curves, &where_measured, path)?;
-    }
     let is_well = wrong.is_empty();
-    notes.push(rows::where_measured(ranks, has_workers));
+    let where_measured = rows::where_measured(ranks, has_workers);
+    notes.push(where_measured.clone());
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {
@@ -309,6 +309,9 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     }
     if let Some(stream) = stream {
         stream.finish(vec![("verified", Value::from(is_well))], notes)?;
+    }
+    if let Some(path) = args.plot.as_ref().filter(|_| ranks.reports()) {
+        rows::draw(args, curves, &where_measured, path)?;
     }
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }

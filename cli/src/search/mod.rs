@@ -88,6 +88,7 @@ fn most_proved(collective: Collective) -> u32 {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    args.output.check([])?;
     let machine = file::machine(&args.machine)?;
     let shape = &args.place.torus;
     host::check_plans(shape, true)?;

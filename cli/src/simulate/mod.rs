@@ -205,21 +205,21 @@ impl Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     args.check()?;
+    args.out.output.check([&args.plot, &args.trace])?;
     let machine = file::machine(&args.machine)?;
     let ports = |shape: &_| args.ports.counts(shape).map(Some);
     let schedules = args.selection.schedules_of_all(args.root, ports)?;
-    let report = match args.show {
+    match args.show {
         Show::Goodput | Show::Gain | Show::Heatmap => of_sizes(&args, &machine, schedules)?,
         Show::Timeline | Show::Links | Show::LinkTimeline | Show::Messages => {
             of_one_call(&args, &machine, &schedules[0])?
         }
-    };
-    report.write(&args.out)?;
+    }
     Ok(Outcome::Well)
 }
 
-/// The report on several schedules or sizes.
-fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Report, CliError> {
+/// The report on several schedules or sizes, then the picture.
+fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<(), CliError> {
     let is_barrier = all.iter().any(|(collective, ..)| *collective == Collective::Barrier);
     if is_barrier && args.show != Show::Goodput {
         return Err(CliError::Usage(
@@ -233,50 +233,52 @@ fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Repor
     drop(bar);
     let first = &all[0];
     let plot = args.plot.as_deref();
-    Ok(match args.show {
+    match args.show {
         Show::Gain => {
             let gains = gain::Gains::of(first)?;
-            plot.map_or(Ok(()), |path| plot::gain::draw(first, &gains, path))?;
-            gains.report(first)
+            gains.report(first).write(&args.out)?;
+            plot.map_or(Ok(()), |path| plot::gain::draw(first, &gains, path))
         }
         Show::Heatmap => {
             let map = heatmap::Heatmap::of(&all)?;
-            plot.map_or(Ok(()), |path| plot::heatmap::draw(&map, path))?;
-            map.report()
+            map.report().write(&args.out)?;
+            plot.map_or(Ok(()), |path| plot::heatmap::draw(&map, path))
         }
         _ => {
-            plot.map_or(Ok(()), |path| plot::goodput::draw(first, path))?;
-            goodput::report(first, args.explain_time)
+            goodput::report(first, args.explain_time).write(&args.out)?;
+            plot.map_or(Ok(()), |path| plot::goodput::draw(first, path))
         }
-    })
+    }
 }
 
-/// The report on one call.
-fn of_one_call(args: &Args, machine: &Machine, schedules: &Schedules) -> Result<Report, CliError> {
+/// The report on one call, then the picture and the timeline.
+fn of_one_call(args: &Args, machine: &Machine, schedules: &Schedules) -> Result<(), CliError> {
     let network = predict::network(machine, &schedules.1)?;
     let call = OneCall::new(args, machine, &network, schedules)?;
     let plot = args.plot.as_deref();
-    let mut report = match args.show {
+    let write = |mut report: Report| {
+        report.notes.insert(0, "Predicted by the network model, not measured.".to_owned());
+        report.notes.extend(predict::fold_note(&network));
+        report.write(&args.out)
+    };
+    match args.show {
         Show::Timeline => {
-            plot.map_or(Ok(()), |path| plot::timeline::draw(&call, path))?;
+            write(timeline::report(&call, machine))?;
             if let Some(path) = &args.trace {
                 OutputArg::to(path).write(&event::predicted(&timeline::events(&call)))?;
             }
-            timeline::report(&call, machine)
+            plot.map_or(Ok(()), |path| plot::timeline::draw(&call, path))
         }
         Show::Links => {
             let loads = links::Loads::of(&call, &network);
-            plot.map_or(Ok(()), |path| plot::links::draw(&call, &loads, path))?;
-            loads.report(&call, machine)
+            write(loads.report(&call, machine))?;
+            plot.map_or(Ok(()), |path| plot::links::draw(&call, &loads, path))
         }
         Show::LinkTimeline => {
             let times = link_times::LinkTimes::of(&call, &network);
-            plot.map_or(Ok(()), |path| plot::timeline::draw_links(&call, &times, path))?;
-            times.report(&call, machine)
+            write(times.report(&call, machine))?;
+            plot.map_or(Ok(()), |path| plot::timeline::draw_links(&call, &times, path))
         }
-        _ => messages::report(&call, machine, &network),
-    };
-    report.notes.insert(0, "Predicted by the network model, not measured.".to_owned());
-    report.notes.extend(predict::fold_note(&network));
-    Ok(report)
+        _ => write(messages::report(&call, machine, &network)),
+    }
 }

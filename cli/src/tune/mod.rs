@@ -140,6 +140,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.measure {
         return measure::run(&args);
     }
+    args.output.check([])?;
     check_classes(&args)?;
     let machine = file::machine(&args.machine)?;
     let reference_table = match &args.against {

@@ -60,6 +60,7 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    args.out.output.check([&args.plot])?;
     let machine = file::machine(&args.machine)?;
     let rows = args.measured.rows()?;
     let rows = of_profile(rows, args.profile)?;
@@ -73,11 +74,11 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         let times = modelled.iter().zip(predicted(&modelled, &machine));
         (times.map(|(case, us)| Judged::new(case, us, &intervals)).collect(), intervals)
     };
+    let groups = groups(&judged, args.details || args.out.format != Format::Table);
+    report(&machine, args.leave_out, &cases, &groups, &intervals).write(&args.out)?;
     if let Some(path) = &args.plot {
         plot::scatter(&title(&machine, args.leave_out), &judged, path)?;
     }
-    let groups = groups(&judged, args.details || args.out.format != Format::Table);
-    report(&machine, args.leave_out, &cases, &groups, &intervals).write(&args.out)?;
     Ok(Outcome::Well)
 }
 

@@ -171,6 +171,12 @@ fn what_cannot_be_measured_is_refused() {
             "bench allreduce --mpicc none --bytes 8 --rounds 1 --budget 1 --plot none.svg",
             "--plot needs a range of sizes",
         ),
+        // Before anything is measured, or an MPI is found missing.
+        ("bench barrier --mpicc no-such --plot none.svg", "--plot needs a range of sizes"),
+        (
+            "bench allgather,barrier --ranks 3 --bytes 8..64 --mpicc no-such --plot none.svg",
+            "--plot needs a range of sizes",
+        ),
         ("run allreduce --torus 2 --bytes 8 --plot none.svg", "--plot needs a range of sizes"),
         (
             "run allreduce --torus 2 --bytes 8..64 --backend sim --plot none.svg",

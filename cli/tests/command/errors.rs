@@ -10,6 +10,35 @@ use super::{command, hopbine, text, well};
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::OutputInTime;
 
+/// What cannot be written is found before the work, whose own error would come first otherwise.
+#[test]
+fn a_file_that_cannot_be_written_is_found_first() {
+    let schedule = "allreduce --schedule no-such";
+    for command in [
+        "tune --machine no-such",
+        "search allreduce --torus 4 --machine no-such",
+        "simulate allreduce --torus 4 --machine no-such",
+        "simulate allreduce --torus 4 --machine no-such --plot /nonexistent/x",
+        "simulate bcast --torus 4 --machine no-such --bytes 8 --show timeline --trace /nonexistent/x",
+        "validate --measured no-such",
+        "validate --measured no-such --plot /nonexistent/x",
+        "calibrate --measured no-such",
+        "check --schedule no-such",
+        &format!("traffic {schedule}"),
+        "bench --mpicc no-such",
+        "bench --mpicc no-such --plot /nonexistent/x",
+        "tune --measure --torus 2 --log /nonexistent/x -o /dev/null --backend emu --against no-such",
+        "run allreduce --torus 2 --bytes 8..16 --plot /nonexistent/x",
+    ] {
+        let other = if command.contains("/nonexistent") { "" } else { " -o /nonexistent/x" };
+        let output = hopbine(&format!("{command}{other}"));
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {err}");
+        assert!(err.starts_with("error: cannot write /nonexistent/x: "), "{command}: {err}");
+        assert_eq!(text(&output.stdout), "", "{command}");
+    }
+}
+
 #[test]
 fn errors_say_what_would_be_right() {
     for (args, expected) in [

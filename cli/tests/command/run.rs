@@ -38,6 +38,30 @@ fn every_type_and_operator_is_verified() {
     }
 }
 
+/// A run that a batch system ends leaves the rows that it has measured.
+#[test]
+fn a_run_that_is_ended_leaves_its_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("rows.csv");
+    let args = format!("run allreduce --torus 2 --bytes 8..1MiB --format csv -o {}", out.display());
+    well(&format!("{args} --iterations 2"));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    std::fs::remove_file(&out).unwrap();
+    let mut run = command(&args).spawn().unwrap();
+    let part = directory.path().join("rows.csv.part");
+    let rows = || std::fs::read_to_string(&part).unwrap_or_default();
+    let begun = std::time::Instant::now();
+    while rows().lines().count() < 3 {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", rows());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // SAFETY: no memory is involved; the process is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(run.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    assert!(!run.wait().unwrap().success() && !out.exists());
+    let rows = rows();
+    assert!(rows.starts_with("collective,torus") && rows.ends_with('\n'), "{rows}");
+}
+
 #[test]
 fn ranges_give_a_row_per_size() {
     let value = json("run bcast --torus 5 --bytes 8..2KiB:x16 --iterations 1 --format json");

@@ -59,6 +59,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         return Err(CliError::Usage("--measure needs a file for the table: -o FILE".to_owned()));
     };
     if hopbine::n_ranks_said().map_err(CliError::World)? == 1 {
+        args.output.check([&args.log])?;
         let is_unset = BACKEND.get(&from_environment).is_none();
         let backend = args.backend.or(is_unset.then_some(Backend::Shm));
         return launch::this_program(torus, backend);
@@ -72,6 +73,9 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
 fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError> {
     let start = Instant::now();
     let comm = world.communicator();
+    if comm.rank() == 0 {
+        args.output.check([&args.log])?;
+    }
     let reference_table = reference_table(args, comm)?;
     let collectives = super::collectives(args);
     let calls: Vec<Call> = collectives
