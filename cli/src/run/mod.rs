@@ -17,6 +17,7 @@ use std::time::Duration;
 use hopbine::reduce::{Dtype, Op, ReduceError};
 use hopbine::{CallOptions, Drive, World};
 use hopbine_torus::Collective;
+use hopbine_torus::plan::Schedule;
 use hopbine_torus::sizes::{self, SizeRange};
 use serde_json::Value;
 
@@ -150,9 +151,9 @@ const LISTED: usize = 10;
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
-    let args = checked(args)?;
-    let mut ranks = Ranks::new(&args)?;
-    let outcome = rows(&args, &ranks);
+    let (args, mut written) = checked(args)?;
+    let mut ranks = Ranks::new(&args, &mut written)?;
+    let outcome = rows(&args, &ranks, written);
     match ranks.world.take() {
         Some(world) => finish_world(world, outcome),
         None => outcome,
@@ -177,9 +178,9 @@ pub fn finish_world<T>(world: World, outcome: Result<T, CliError>) -> Result<T, 
 
 /// Runs the subcommand on the ranks of an existing world, and returns the world.
 pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
-    let args = checked(args)?;
+    let (args, written) = checked(args)?;
     let mut ranks = Ranks::joined(world);
-    let outcome = rows(&args, &ranks);
+    let outcome = rows(&args, &ranks, written);
     let world = ranks.world.take().expect("it was put there");
     match outcome {
         Ok(outcome) => Ok((outcome, world)),
@@ -187,14 +188,18 @@ pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
     }
 }
 
-/// Checks that the arguments fit together; completes them.
-fn checked(mut args: Args) -> Result<Args, CliError> {
+/// The schedule of --schedule, or the error of reading it, which all ranks report together. Its file may be a pipe,
+/// and is read once.
+type Written = Option<Result<Schedule, CliError>>;
+
+/// Checks that the arguments fit together; completes them, and reads the schedule.
+fn checked(mut args: Args) -> Result<(Args, Written), CliError> {
     args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     args::existing_rank(args.root, shape)?;
-    // An invalid schedule is reported later, by all ranks together.
-    let written = args.schedule.as_ref().and_then(|path| args::read_schedule(path).ok());
-    args.ports = args.ports.or(written.map(|schedule| schedule.ports));
+    let written = args.schedule.as_ref().map(|path| args::read_schedule(path));
+    let ports = written.as_ref().and_then(|read| Some(read.as_ref().ok()?.ports));
+    args.ports = args.ports.or(ports);
     if args.collective.is_reduction() && !args.op.defined_for(args.dtype) {
         let undefined = ReduceError::Undefined { op: args.op, dtype: args.dtype };
         return Err(CliError::Usage(undefined.to_string()));
@@ -210,13 +215,13 @@ fn checked(mut args: Args) -> Result<Args, CliError> {
             ));
         }
     }
-    Ok(args)
+    Ok((args, written))
 }
 
 /// Runs and reports all rows.
-fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
+fn rows(args: &Args, ranks: &Ranks, written: Written) -> Result<Outcome, CliError> {
     let config = &ranks.config;
-    let (tasks, mut notes) = tasks(args, ranks)?;
+    let (tasks, mut notes) = tasks(args, ranks, written)?;
     let cases = cases(args, &mut notes)?;
     notes.extend(ranks.unread());
     if ranks.simulation.is_some() {

@@ -7,8 +7,8 @@ use hopbine_meet::variables::{
     Variable, from_environment,
 };
 
-use super::Args;
-use crate::args::{Backend, Place, default_ports, read_schedule};
+use super::{Args, Written};
+use crate::args::{Backend, Place, default_ports};
 use crate::error::CliError;
 
 /// The configuration of the ranks, and the job if this process is one of its ranks.
@@ -30,7 +30,7 @@ impl Ranks {
     ///
     /// # Errors
     /// [`CliError`].
-    pub fn new(args: &Args) -> Result<Self, CliError> {
+    pub fn new(args: &Args, written: &mut Written) -> Result<Self, CliError> {
         let from_env =
             BACKEND.word(&from_environment).map_err(|error| CliError::Usage(error.to_string()))?;
         let from_env = from_env.and_then(|name| Backend::from_str(name, false).ok());
@@ -39,7 +39,7 @@ impl Ranks {
         }
         match hopbine::n_ranks_said().map_err(CliError::World)? {
             1 => Ranks::threads(args),
-            _ => Ranks::processes(args),
+            _ => Ranks::processes(args, written),
         }
     }
 
@@ -73,12 +73,14 @@ impl Ranks {
         Ok(Ranks { config, simulation: None, world: None })
     }
 
-    fn processes(args: &Args) -> Result<Self, CliError> {
+    fn processes(args: &Args, written: &mut Written) -> Result<Self, CliError> {
         let world = join_world(&args.place, args.ports, args.drive, args.backend);
-        let unread = || args.schedule.as_ref().and_then(|path| read_schedule(path).err());
         // A rank that cannot read the schedule joins with other settings than the other ranks. Its read error is more
         // useful than the resulting mismatch.
-        world.map(Ranks::joined).map_err(|error| unread().unwrap_or(error))
+        world.map(Ranks::joined).map_err(|error| match written.take() {
+            Some(Err(unread)) => unread,
+            _ => error,
+        })
     }
 
     /// The ranks of a world.

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use hopbine::{Asked, Wanted};
 use hopbine_meet::fnv;
-use hopbine_torus::plan::{Flow, Traffic, traffic};
+use hopbine_torus::plan::{Flow, Schedule, Traffic, traffic};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
 use super::super::args::{self, DEFAULT_PORTS};
 use super::super::error::CliError;
 use super::super::volumes::Volumes;
-use super::Args;
+use super::{Args, Written};
 use super::ranks::Ranks;
 use super::reference::Case;
 
@@ -107,9 +107,13 @@ fn whole_blocks(case: &Case, n_ranks: u32) -> u64 {
     case.total_bytes() / element / blocks * blocks * element
 }
 
-/// Reads a schedule, which must be the same on all ranks.
-fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
-    let read = args::read_schedule(path).map(|schedule| schedule.to_string());
+/// The text of the schedule in a file, which must be the same on all ranks.
+fn agreed(
+    read: Result<Schedule, CliError>,
+    path: &Path,
+    ranks: &Ranks,
+) -> Result<String, CliError> {
+    let read = read.map(|schedule| schedule.to_string());
     let Some(world) = &ranks.world else { return read };
     let comm = world.communicator();
     // A rank that cannot read its file takes part with 0, so that all ranks learn of the failure.
@@ -134,7 +138,11 @@ fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
 }
 
 /// The algorithms to run, and notes on those that are left out.
-pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String>), CliError> {
+pub(super) fn tasks(
+    args: &Args,
+    ranks: &Ranks,
+    written: Written,
+) -> Result<(Vec<Task>, Vec<String>), CliError> {
     let config = &ranks.config;
     let (collective, shape) = (args.collective, &args.place.torus);
     let ports = config.ports;
@@ -145,8 +153,8 @@ pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String
         let task = Task { algorithm: Some(text), ports: args.ports };
         Ok((vec![task], vec![]))
     };
-    if let Some(path) = &args.schedule {
-        return as_called(written(path, ranks)?);
+    if let (Some(path), Some(read)) = (&args.schedule, written) {
+        return as_called(agreed(read, path, ranks)?);
     }
     let algorithms = match args.algorithm.as_str() {
         "auto" if args.numbers.are_of_algorithms() => {

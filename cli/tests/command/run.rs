@@ -99,6 +99,22 @@ fn options_reach_the_library() {
     );
 }
 
+/// The file of --schedule may be a pipe, which can be read once.
+#[test]
+fn a_schedule_is_read_from_a_pipe() {
+    use std::io::Write;
+    let schedule = well("plan allreduce --torus 2x2 --rank 0 --format schedule");
+    let mut run = command(
+        "run allreduce --torus 2x2 --bytes 64 --iterations 1 --schedule /dev/stdin --format json",
+    );
+    let run = run.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut run = run.spawn().unwrap();
+    run.stdin.take().unwrap().write_all(schedule.as_bytes()).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    assert!(text(&output.stdout).contains("\"verified\": true"));
+}
+
 #[test]
 fn tables_say_where_the_times_are_from() {
     let table = well("run reduce --torus 4 --bytes 1KiB --type f32 --root 3 --iterations 3");
