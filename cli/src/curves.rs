@@ -7,8 +7,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::error::CliError;
 use crate::picture::{
-    CHART, Canvas, Drawn, INK, Legend, MARGIN, Style, against_size, colour, log_range, needs_sizes,
-    picture, words,
+    CHART, Canvas, Drawn, INK, Legend, MARGIN, Style, against_size, colour, has_place, log_range,
+    needs_sizes, picture, words,
 };
 
 /// Height in pixels of the heading of a chart.
@@ -128,12 +128,12 @@ fn one(
     (names, meaning, level): (&[&str], &str, Option<f64>),
 ) -> Drawn {
     let points = |curve: &Curve| {
-        let drawn = |point: &&Point| point.bytes > 0 && point.ends[0] > 0.0;
+        let drawn = |point: &&Point| point.bytes > 0 && point.ends.into_iter().all(has_place);
         curve.points.iter().filter(drawn).copied().collect::<Vec<Point>>()
     };
     let all: Vec<Point> = chart.curves.iter().flat_map(points).collect();
-    let x = log_range(all.iter().map(|point| point.bytes as f64), 1.0 / 1.2, 1.2);
-    let y = log_range(all.iter().flat_map(|point| point.ends).chain(level), 1.0 / 1.2, 1.2);
+    let x = log_range(all.iter().map(|point| point.bytes as f64), 1.0 / 1.2, 1.2)?;
+    let y = log_range(all.iter().flat_map(|point| point.ends).chain(level), 1.0 / 1.2, 1.2)?;
     let mut axes = against_size(canvas, top, [x.clone(), y], meaning, true)?;
     if let Some(level) = level {
         let line = [(x.start, level), (x.end, level)];

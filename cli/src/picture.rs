@@ -76,7 +76,7 @@ pub type Drawn = Result<(), Box<dyn Error>>;
 /// pixel row of the area.
 ///
 /// # Errors
-/// [`CliError::Write`].
+/// [`CliError::Write`], or the [`CliError`] of `draw`.
 pub fn picture(
     path: &Path,
     title: &str,
@@ -98,7 +98,7 @@ pub fn picture(
         draw(&canvas, top)?;
         Ok(canvas.present()?)
     };
-    drawn().expect("a picture in memory cannot fail");
+    drawn().map_err(|error| *error.downcast::<CliError>().expect("a picture in memory cannot fail"))?;
     OutputArg::to(path).write(&text)
 }
 
@@ -158,6 +158,15 @@ pub fn width_of(text: &str) -> i32 {
     (text.chars().count() as f64 * f64::from(FONT) * LETTER).ceil() as i32
 }
 
+/// The text, cut if it is wider than `room` pixels.
+pub fn cut(text: &str, room: i32) -> String {
+    let most = (f64::from(room) / (f64::from(FONT) * LETTER)) as usize;
+    match text.chars().count() > most {
+        true => text.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
+        false => text.to_owned(),
+    }
+}
+
 /// A filled rectangle.
 pub fn fill(canvas: &Canvas<'_>, x: Range<i32>, y: Range<i32>, colour: RGBColor) -> Drawn {
     Ok(canvas.draw(&Rectangle::new([(x.start, y.start), (x.end, y.end)], colour.filled()))?)
@@ -186,16 +195,12 @@ impl Legend {
     pub fn draw(&self, canvas: &Canvas<'_>, top: i32) -> Drawn {
         let columns = self.columns();
         let width = (WIDTH - 2 * MARGIN) / columns;
-        let most = ((width - 28) as f64 / (f64::from(FONT) * LETTER)) as usize;
         for (number, (colour, name)) in self.0.iter().enumerate() {
             let (column, row) = (number as i32 % columns, number as i32 / columns);
             let (x, y) = (MARGIN + column * width, top + row * LEGEND_LINE + LEGEND_LINE / 2);
             fill(canvas, x..x + 18, y - 5..y + 5, *colour)?;
-            let name = match name.chars().count() > most {
-                true => name.chars().take(most.saturating_sub(3)).chain("...".chars()).collect(),
-                false => name.clone(),
-            };
-            words(canvas, &name, (x + 24, y), &Style { h: HPos::Left, ..Style::default() })?;
+            let style = Style { h: HPos::Left, ..Style::default() };
+            words(canvas, &cut(name, width - 28), (x + 24, y), &style)?;
         }
         Ok(())
     }
@@ -225,10 +230,26 @@ pub fn colour_bar(
     words(canvas, high, (right + 6, top + 9), &style(HPos::Left))
 }
 
-/// The range of positive values for a logarithmic axis, extended by the factors `low` and `high`.
-pub fn log_range(values: impl Iterator<Item = f64>, low: f64, high: f64) -> Range<f64> {
-    let ends = values.fold((f64::INFINITY, 0.0f64), |(a, b), value| (a.min(value), b.max(value)));
-    ends.0 * low..ends.1 * high
+/// Whether a logarithmic axis has a place for the value. The time of a call that sends nothing may be 0, and its
+/// goodput infinite.
+pub fn has_place(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+/// The range of a logarithmic axis for the values that have a place on it, extended by the factors `low` and `high`.
+///
+/// # Errors
+/// [`CliError::Usage`] if there are none.
+pub fn log_range(
+    values: impl Iterator<Item = f64>,
+    low: f64,
+    high: f64,
+) -> Result<Range<f64>, CliError> {
+    let ends = values.filter(|&value| has_place(value)).map(|value| (value, value));
+    let ends = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).ok_or_else(|| {
+        CliError::Usage("--plot: nothing to draw, no value is finite and above 0".to_owned())
+    })?;
+    Ok(ends.0 * low..ends.1 * high)
 }
 
 /// Height of a chart in pixels.

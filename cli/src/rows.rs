@@ -100,8 +100,11 @@ fn legend(n_steps: u32) -> Legend {
     Legend(named.map(|step| (step_colour(step, n_steps), format!("step {step}"))).collect())
 }
 
-/// Five to ten round numbers from 0 up to `until`.
+/// Five to ten round numbers from 0 up to `until`; 0 alone for a call that takes no time.
 fn ticks(until: f64) -> Vec<f64> {
+    if until <= 0.0 {
+        return vec![0.0];
+    }
     let mut by = 10f64.powf((until / 4.0).log10().floor());
     by *= [5.0, 2.0, 1.0].into_iter().find(|factor| until / (by * factor) >= 4.0).unwrap_or(1.0);
     (0..).map(|tick| f64::from(tick) * by).take_while(|at| *at <= until).collect()
@@ -114,6 +117,7 @@ mod tests {
     #[test]
     fn ticks_are_few_and_round() {
         assert_eq!(ticks(10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(0.0), [0.0]);
         assert_eq!(ticks(4.1), [0.0, 1.0, 2.0, 3.0, 4.0]);
         for until in [0.013, 0.9, 1.0, 77.0, 12_345.0] {
             assert!((5..=11).contains(&ticks(until).len()), "{until}: {:?}", ticks(until));

@@ -8,7 +8,8 @@ use plotters::prelude::*;
 use super::judge::Judged;
 use crate::error::CliError;
 use crate::picture::{
-    Axis, Canvas, Drawn, FAINT, GRID, INK, Legend, axis_number, colour, log_log, log_range, picture,
+    Axis, Canvas, Drawn, FAINT, GRID, INK, Legend, axis_number, colour, has_place, log_log,
+    log_range, picture,
 };
 
 /// Height of the chart in pixels, about its width.
@@ -19,7 +20,7 @@ const NEAR: [f64; 2] = [0.8, 1.25];
 /// Draws a point for each time, coloured by collective, on logarithmic axes.
 ///
 /// # Errors
-/// [`CliError::Write`].
+/// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
 pub fn scatter(title: &str, judged: &[Judged<'_>], path: &Path) -> Result<(), CliError> {
     let n = |collective| of(judged, collective).count();
     let there: Vec<Collective> =
@@ -45,7 +46,7 @@ fn of<'a>(
 
 fn chart(canvas: &Canvas<'_>, top: i32, judged: &[Judged<'_>], there: &[Collective]) -> Drawn {
     let times = judged.iter().flat_map(|one| [one.us, one.case.row.us]);
-    let range = log_range(times, 1.0 / 1.3, 1.3);
+    let range = log_range(times, 1.0 / 1.3, 1.3)?;
     let (low, high) = (range.start, range.end);
     let axis = |meaning| Axis {
         range: range.clone(),
@@ -67,7 +68,7 @@ fn chart(canvas: &Canvas<'_>, top: i32, judged: &[Judged<'_>], there: &[Collecti
     chart.draw_series(LineSeries::new([(low, low), (high, high)], INK.mix(0.5)))?;
     for (number, &collective) in there.iter().enumerate() {
         let style = colour(number).mix(0.6).filled();
-        let points = of(judged, collective);
+        let points = of(judged, collective).filter(|one| has_place(one.us));
         chart.draw_series(points.map(|one| Circle::new((one.case.row.us, one.us), 2, style)))?;
     }
     Ok(())

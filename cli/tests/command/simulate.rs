@@ -8,6 +8,24 @@ fn row<'a>(report: &'a serde_json::Value, algorithm: &str, bytes: u64) -> &'a se
     report["rows"].as_array().unwrap().iter().find(is_it).unwrap()
 }
 
+/// Times of 0 have no place on logarithmic axes, and names of any length have one above them.
+#[test]
+fn pictures_take_every_time_and_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("long ".repeat(40).replace(' ', "-"));
+    let picture = directory.path().join("x.svg");
+    let plot = format!("--bytes 32..1KiB --plot {}", picture.display());
+    std::fs::write(&path, well("plan allreduce --torus 4 --rank 0 --format schedule")).unwrap();
+    well(&format!("simulate --schedule {} {plot}", path.display()));
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("..."), "{svg}");
+    let output = hopbine(&format!("simulate allreduce --torus 1 --machine ideal-torus {plot}"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("nothing to draw"), "{}", text(&output.stderr));
+    // The report comes before the picture.
+    assert!(text(&output.stdout).contains("1 KiB"));
+}
+
 #[test]
 fn predictions_are_labelled_and_ordered() {
     let report = json(

@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use crate::error::CliError;
 use crate::picture::{
     CHART, GRID, INK, Legend, MARGIN, Style, WIDTH, against_size, axis_number, between, colour,
-    log_range, needs_sizes, picture, width_of, words,
+    has_place, log_range, needs_sizes, picture, width_of, words,
 };
 use crate::simulate::families::{EQUAL, Gain};
 use crate::simulate::gain::Gains;
@@ -42,12 +42,14 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
     let title = format!("{}: predicted gain over the best other family", predicted.subject());
     picture(path, &title, CHART + 8 + legend.height(), |canvas, top| {
         let points = |line: &Line<'_>| -> Vec<(f64, f64)> {
-            bytes.iter().zip(line.gains).map(|(&bytes, gain)| (bytes as f64, gain.gain)).collect()
+            let points = bytes.iter().zip(line.gains);
+            let points = points.map(|(&bytes, gain)| (bytes as f64, gain.gain));
+            points.filter(|point| has_place(point.0) && has_place(point.1)).collect()
         };
         let every = || lines.iter().flat_map(points);
-        let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
+        let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2)?;
         // Leaves room above for the labels at the peaks.
-        let y = log_range(every().map(|point| point.1).chain([1.0]), 1.0 / 1.1, 1.3);
+        let y = log_range(every().map(|point| point.1).chain([1.0]), 1.0 / 1.1, 1.3)?;
         let meaning = "time of the best other / own time";
         let mut chart = against_size(canvas, top, [x.clone(), y.clone()], meaning, false)?;
         // Gains are near 1, where a logarithmic axis has no numbers by default.

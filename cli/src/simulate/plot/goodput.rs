@@ -8,12 +8,14 @@ use plotters::prelude::*;
 use crate::error::CliError;
 use crate::picture::{
     CHART, Canvas, Drawn, FAINT, INK, Legend, MARGIN, Style, WIDTH, against_size, between, colour,
-    log_range, needs_sizes, picture, width_of, words,
+    cut, has_place, log_range, needs_sizes, picture, width_of, words,
 };
 use crate::simulate::families::EQUAL;
 use crate::simulate::predict::{Predicted, Series};
 
 const LABEL_LINE: i32 = 16;
+/// Free pixels beside a label.
+const LABEL_EDGE: i32 = 4;
 /// Approximate positions of the smallest and the largest size in pixels.
 const LEFT: i32 = MARGIN + 70;
 const RIGHT: i32 = WIDTH - 2 * MARGIN - 8;
@@ -50,7 +52,7 @@ pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
         for Label { line, middle, row } in labels {
             let colour = between(colour(line), INK, 0.25);
             let at = (middle, last - row * LABEL_LINE);
-            words(canvas, &lines[line].names[0], at, &Style { colour, ..Style::default() })?;
+            words(canvas, &lines[line].label(), at, &Style { colour, ..Style::default() })?;
         }
         legend.draw(canvas, above + CHART + 8)
     })
@@ -71,7 +73,13 @@ impl Line<'_> {
 
     fn points(&self, sizes: &[u64]) -> Vec<(f64, f64)> {
         let points = sizes.iter().zip(&self.series.played);
-        points.map(|(&bytes, played)| (bytes as f64, bytes as f64 / played.ns)).collect()
+        let points = points.map(|(&bytes, played)| (bytes as f64, bytes as f64 / played.ns));
+        points.filter(|point| has_place(point.1)).collect()
+    }
+
+    /// The first name, as wide as the chart at most.
+    fn label(&self) -> String {
+        cut(&self.names[0], WIDTH - MARGIN - LEFT - 2 * LABEL_EDGE)
     }
 }
 
@@ -157,7 +165,7 @@ fn labels(lines: &[Line<'_>], best_ranges: &[BestRange], sizes: &[u64]) -> Vec<L
     for (number, &BestRange { line, from }) in best_ranges.iter().enumerate() {
         let until =
             best_ranges.get(number + 1).map_or(sizes[sizes.len() - 1] as f64, |next| next.from);
-        let half = width_of(&lines[line].names[0]) / 2 + 4;
+        let half = width_of(&lines[line].label()) / 2 + LABEL_EDGE;
         let middle =
             (((x(from) + x(until)) / 2.0) as i32).clamp(LEFT + half, WIDTH - MARGIN - half);
         let row = taken.iter().position(|end| *end < middle - half).unwrap_or(taken.len());
@@ -176,8 +184,8 @@ fn chart(
     best_ranges: &[BestRange],
 ) -> Drawn {
     let every = || lines.iter().flat_map(|line| line.points(sizes));
-    let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
-    let y = log_range(every().map(|point| point.1), 1.0 / 1.2, 1.4);
+    let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2)?;
+    let y = log_range(every().map(|point| point.1), 1.0 / 1.2, 1.4)?;
     let mut chart = against_size(canvas, top, [x, y.clone()], "goodput, GB/s", true)?;
     // The first line is the best from the smallest size on and needs no mark.
     for best_range in best_ranges.iter().skip(1) {
