@@ -183,22 +183,22 @@ fn parse(text: &str) -> Result<Vec<Row>, RowError> {
     let header = reader.headers()?.clone();
     let columns = Columns::of(&header)?;
     let mut rows = Vec::new();
+    // The line of a record, from 1, and its first byte.
+    let (mut line, mut last) = (1, 0);
     for record in reader.records() {
         let record = record?;
+        // The reader's own line number is that of the end of the previous record: the record follows empty lines.
         let start = record.position().map_or(0, |position| position.byte() as usize);
-        let line = line_at(text, start);
+        let rest = text[start..].trim_start_matches(['\r', '\n']);
+        let start = text.len() - rest.len();
+        line += text[last..start].matches('\n').count() as u64;
+        last = start;
         if record.len() != header.len() {
             return Err(RowError::Fields { line, found: record.len(), expected: header.len() });
         }
         rows.extend(columns.row(line, &record)?);
     }
     if rows.is_empty() { Err(RowError::Empty) } else { Ok(rows) }
-}
-
-/// The line of a record, from 1. The reader's own line number is that of the end of the previous record.
-fn line_at(text: &str, byte: usize) -> u64 {
-    let rest = text[byte..].trim_start_matches(['\r', '\n']);
-    1 + text[..text.len() - rest.len()].matches('\n').count() as u64
 }
 
 fn of_shapes(rows: Vec<Row>, shapes: &[Shape]) -> Result<Vec<Row>, NoShape> {

@@ -10,9 +10,9 @@ use hopbine_torus::{Collective, Rank, Request, registry};
 use super::super::args::{self, DEFAULT_PORTS};
 use super::super::error::CliError;
 use super::super::volumes::Volumes;
-use super::{Args, Written};
 use super::ranks::Ranks;
 use super::reference::Case;
+use super::{Args, Written};
 
 /// Maximum number of ranks for which a row has the number of messages of its plan.
 const MOST_COUNTED: u32 = 4096;
