@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
+use super::host;
 use super::report::{Report, RowsArg};
 
 /// List the collectives and the algorithms that perform them
@@ -28,6 +29,9 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    if let Some(shape) = &args.torus {
+        host::check_plans(shape, false)?;
+    }
     let algorithms = match args.collective {
         Some(collective) => registry::algorithms(collective),
         None => registry::all(),

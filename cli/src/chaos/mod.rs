@@ -77,8 +77,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = planted)]
     plant: Option<hopbine::planted::Planted>,
     /// Stop after N failed runs
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    failures: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    failures: u32,
     /// Threads that share the runs; by default one for each core
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -184,7 +184,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let work = || loop {
         // Relaxed: a counter.
         let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed > *seeds.end() || lock(&failed).len() >= args.failures {
+        if seed > *seeds.end() || lock(&failed).len() >= args.failures as usize {
             return Ok(());
         }
         let scenario = Scenario::draw(seed, &limits);

@@ -245,10 +245,14 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
             ("schedule", Value::from(found.schedule.to_string())),
         ],
         heading: format!(
-            "{}{size} on {shape}: {} us, {:.2} times the bound",
+            "{}{size} on {shape}: {} us{}",
             args.collective,
             us(found.cost.ns),
-            found.cost.ns / bound_ns
+            // The bound of a call that sends nothing may be 0.
+            match bound_ns > 0.0 {
+                true => format!(", {:.2} times the bound", found.cost.ns / bound_ns),
+                false => String::new(),
+            }
         ),
         columns: vec![
             Column::text("what", "what"),

@@ -61,6 +61,7 @@ fn what_cannot_be_is_refused() {
         ("chaos --faults fire", "fire"),
         ("chaos --backend shm", "valid are: sim, sim-utofu"),
         ("chaos --torus 0", "0"),
+        ("chaos --failures 0", "0 is not in 1.."),
     ]);
 }
 

@@ -3,7 +3,7 @@
 use hopbine::torus::Shape;
 use hopbine::torus::{Collective, registry};
 
-use super::{json, well};
+use super::{json, refused, well};
 
 #[test]
 fn everything_is_listed() {
@@ -65,6 +65,11 @@ fn csv_has_a_header_and_a_line_per_algorithm() {
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some("collective,algorithm,form,summary,source,baseline_of"));
     assert_eq!(lines.count(), registry::algorithms(Collective::Gather).len());
+}
+
+#[test]
+fn a_shape_that_fits_in_no_memory_is_refused() {
+    refused(&[("list allreduce --torus 4294967295", "use a smaller torus")]);
 }
 
 #[test]

@@ -155,6 +155,13 @@ fn text_of(output: &Output) -> String {
     text(&output.stderr).to_owned()
 }
 
+/// A call that sends nothing takes no time, and has no bound.
+#[test]
+fn a_search_for_one_rank_has_no_gap() {
+    let table = well("search allreduce --torus 1 --machine ideal-torus");
+    assert!(table.starts_with("allreduce of 0 B on 1: 0 us\n"), "{table}");
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused() {
     refused(&[
