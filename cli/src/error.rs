@@ -129,6 +129,9 @@ pub enum CliError {
     /// A benchmark has failed, or one of its tools.
     #[error("{0}")]
     Bench(String),
+    /// A signal has ended the command, and the processes that it had started.
+    #[error("ended by signal {0}")]
+    Signal(i32),
     /// A file that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -157,7 +160,7 @@ impl CliError {
     }
 
     /// The exit status: 2 for an invalid request, 1 for one that failed, 126 and 127 for a program that did not
-    /// start.
+    /// start, 128 + N after signal N.
     pub fn exit_status(&self) -> u8 {
         match self {
             CliError::Output(_)
@@ -165,6 +168,7 @@ impl CliError {
             | CliError::Run { .. }
             | CliError::Bench(_)
             | CliError::World(_) => 1,
+            CliError::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
             CliError::Agreed(error) => error.exit_status(),
             // Statuses 126 and 127 as in shells.
             CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,

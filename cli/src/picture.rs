@@ -98,7 +98,8 @@ pub fn picture(
         draw(&canvas, top)?;
         Ok(canvas.present()?)
     };
-    drawn().map_err(|error| *error.downcast::<CliError>().expect("a picture in memory cannot fail"))?;
+    drawn()
+        .map_err(|error| *error.downcast::<CliError>().expect("a picture in memory cannot fail"))?;
     OutputArg::to(path).write(&text)
 }
 

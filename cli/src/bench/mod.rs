@@ -13,6 +13,8 @@ use serde_json::Value;
 use crate::cells::{Cell, Column, decimal};
 use crate::curves::{self, Chart, Curve, Point};
 use crate::error::{CliError, Outcome};
+use crate::host;
+use crate::launch::signals;
 use crate::picture;
 use crate::progress;
 use crate::report::{Report, RowsArg};
@@ -140,14 +142,20 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.plot.is_some() && args.collectives.iter().find(is_range).is_none() {
         return Err(picture::needs_sizes());
     }
+    check_memory(&args)?;
+    let mut signals = signals::forwarded()
+        .map_err(|error| CliError::Bench(format!("cannot handle signals: {error}")))?;
     let Sides { all: sides, mpi, mut notes, directory: _directory } = sides::sides(&args)?;
+    if sides.iter().any(|side| !matches!(side, Side::Hopbine(_))) {
+        check_counts(&args)?;
+    }
     let sizes: Vec<String> = args.bytes.sizes().map(|bytes| bytes.to_string()).collect();
     let bar = progress::bar_or_lines(u64::from(args.rounds) * sides.len() as u64, "measuring");
     let mut measured = Measured::new();
     for round in 1..=args.rounds {
         for (number, side) in sides.iter().enumerate() {
             bar.say(&format!("round {round}: {}", side.name()));
-            for time in sides::run(side, mpi.as_ref(), &args, &sizes.join(","))? {
+            for time in sides::run(side, mpi.as_ref(), &args, &sizes.join(","), &mut signals)? {
                 let place = args.collectives.iter().position(|name| *name == time.collective);
                 let Some(place) = place else { continue };
                 measured.entry((place, time.bytes, number)).or_default().0.push(time.us);
@@ -175,6 +183,41 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         draw(&args, &sides, &measured, reference, path)?;
     }
     Ok(Outcome::Well)
+}
+
+/// Refuses buffers of all ranks that exceed this host's memory.
+fn check_memory(args: &Args) -> Result<(), CliError> {
+    let longest = args.bytes.sizes().max().unwrap_or(0);
+    let times = if args.collectives.iter().any(|what| rank::is_vector(what)) { 4 } else { 1 };
+    let needed = longest.saturating_mul(2 * times * u64::from(args.ranks));
+    let what = format!("{} on {} ranks", sizes::show(longest), args.ranks);
+    host::check_memory(what, needed, "use smaller --bytes or fewer --ranks")
+}
+
+/// Refuses sizes that the C program, and MPI, cannot count with an int.
+fn check_counts(args: &Args) -> Result<(), CliError> {
+    let of_it =
+        |what: &String| args.bytes.sizes().find(|&bytes| !has_count(what, bytes, args.ranks));
+    match args.collectives.iter().find_map(|what| Some((what, of_it(what)?))) {
+        None => Ok(()),
+        Some((what, bytes)) => Err(CliError::Usage(format!(
+            "--bytes: {what} of {} has more elements or bytes than an MPI counts, 2^31 - 1; use smaller --bytes, or \
+             --mpicc none and no --cc",
+            sizes::show(bytes)
+        ))),
+    }
+}
+
+/// Whether all counts and displacements of a call are ints.
+fn has_count(what: &str, bytes: u64, ranks: u32) -> bool {
+    let count = match what {
+        "barrier" => 0,
+        "bcast" => bytes,
+        "allgather" | "alltoall" => bytes / u64::from(ranks),
+        _ if rank::is_vector(what) => bytes.saturating_mul(4),
+        _ => bytes / 8,
+    };
+    count <= i32::MAX as u64
 }
 
 fn report(
@@ -272,6 +315,18 @@ fn draw(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_ints() {
+        for (what, ranks, most) in [
+            ("bcast", 2, i32::MAX as u64),
+            ("allreduce", 2, 8 * i32::MAX as u64 + 7),
+            ("alltoall", 4, 4 * i32::MAX as u64 + 3),
+            ("alltoallv-sparse", 4, i32::MAX as u64 / 4),
+        ] {
+            assert!(has_count(what, most, ranks) && !has_count(what, most + 1, ranks), "{what}");
+        }
+    }
 
     #[test]
     fn a_row_is_the_median_between_the_least_and_the_largest_round() {

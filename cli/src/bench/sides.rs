@@ -1,15 +1,20 @@
 //! The sides of a comparison: the library with its choice of algorithm or a named algorithm, its C interface, an MPI,
 //! and the MPI with hopbine preloaded.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use hopbine_meet::variables::{BACKEND, from_environment};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
 use super::Args;
 use crate::error::CliError;
+use crate::launch::signals;
 
 /// The C program that times an MPI's collectives, as `hopbine bench-rank` times those of hopbine.
 const PROGRAM: &str = include_str!("collectives.c");
@@ -163,9 +168,60 @@ fn program(directory: &TempDir) -> PathBuf {
 
 /// Runs a command and returns its output if it succeeds.
 fn output(command: &mut Command) -> Result<Output, CliError> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output();
+    succeeded(command, output)
+}
+
+/// Time between two looks at a command that runs.
+const POLL: Duration = Duration::from_millis(10);
+
+/// As [`output`], for a command that runs long: passes signals on to it and the processes of its group.
+fn supervised(command: &mut Command, signals: &mut Signals) -> Result<Output, CliError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut end = None;
+    let output = command.spawn().and_then(|mut child| {
+        let id = child.id() as libc::pid_t;
+        // SAFETY: no memory is involved. The child has not been reaped, so the id of its group has not been reused.
+        let send = |signal| unsafe { libc::kill(-id, signal) };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let child_id = Pid::from_raw(id).ok_or(io::ErrorKind::NotFound)?;
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        std::thread::scope(|threads| {
+            let err = threads.spawn(move || read(&mut err));
+            let out = threads.spawn(move || read(&mut out));
+            while waitid(WaitId::Pid(child_id), options)?.is_none() {
+                for signal in signals.pending() {
+                    send(signal);
+                    end = end.or(signals::is_end(signal).then_some(signal));
+                }
+                std::thread::sleep(POLL);
+            }
+            if end.is_some() {
+                send(libc::SIGKILL);
+            }
+            let status = child.wait()?;
+            let [stdout, stderr] =
+                [out, err].map(|reader| reader.join().expect("reading does not panic"));
+            Ok(Output { status, stdout: stdout?, stderr: stderr? })
+        })
+    });
+    match end {
+        Some(signal) => Err(CliError::Signal(signal)),
+        None => succeeded(command, output),
+    }
+}
+
+fn read(stream: &mut Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    stream.as_mut().map_or(Ok(0), |stream| stream.read_to_end(&mut all))?;
+    Ok(all)
+}
+
+/// The output of a command that has succeeded; otherwise an error with the last lines of what it has printed.
+fn succeeded(command: &Command, output: io::Result<Output>) -> Result<Output, CliError> {
+    let name = command.get_program().to_string_lossy();
     let failed = |why: String| CliError::Bench(format!("{name}: {why}"));
-    let output = command.output().map_err(|error: io::Error| failed(error.to_string()))?;
+    let output = output.map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
         return Ok(output);
     }
@@ -211,15 +267,16 @@ fn flags(version: &str, ranks: u32) -> Vec<&'static str> {
     flags
 }
 
-/// Runs one side once.
+/// Runs one side once. Signals are passed on to it.
 ///
 /// # Errors
-/// [`CliError::Bench`] if it fails.
+/// [`CliError::Bench`] if it fails, [`CliError::Signal`] if a signal has ended it.
 pub fn run(
     side: &Side,
     mpi: Option<&Mpi>,
     args: &Args,
     sizes: &str,
+    signals: &mut Signals,
 ) -> Result<Vec<Time>, CliError> {
     let ranks = args.ranks.to_string();
     let what = [args.collectives.join(","), sizes.to_owned(), args.budget.to_string()];
@@ -253,7 +310,7 @@ pub fn run(
         }
         (_, None) => unreachable!("an MPI's sides exist only with an MPI"),
     };
-    let output = output(&mut command)?;
+    let output = supervised(&mut command, signals)?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(time).collect())
 }
 

@@ -6,7 +6,7 @@ mod forward;
 mod guardian;
 mod job;
 mod messages;
-mod signals;
+pub mod signals;
 mod threads;
 
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Signals that the launcher forwards to its ranks.
+//! Signals that a command forwards to the processes that it has started.
 
 use std::ffi::c_int;
 use std::io;
@@ -12,7 +12,7 @@ use signal_hook::iterator::Signals;
 ///
 /// # Errors
 /// The system's error.
-pub(super) fn forwarded() -> io::Result<Signals> {
+pub fn forwarded() -> io::Result<Signals> {
     let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT];
     Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))
 }
@@ -28,7 +28,7 @@ fn is_ignored(signal: c_int) -> bool {
 }
 
 /// Whether a signal ends the job.
-pub(super) fn is_end(signal: c_int) -> bool {
+pub fn is_end(signal: c_int) -> bool {
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT].contains(&signal)
 }
 

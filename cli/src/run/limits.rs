@@ -1,5 +1,7 @@
 //! Refuses emulated or simulated ranks for which the machine lacks threads or memory, before anything starts.
 
+use std::ops::Range;
+
 use hopbine::{Drive, EmulationConfig};
 use hopbine_torus::sizes;
 
@@ -7,7 +9,6 @@ use super::super::args::DEFAULT_PORTS;
 use super::super::counts::MOST_ELEMENTS;
 use super::super::error::CliError;
 use super::super::host;
-use super::ranks::Ranks;
 use super::reference::Case;
 
 /// Memory in bytes of an emulated rank and of each of its ports, as measured on 1024 ranks.
@@ -63,13 +64,8 @@ pub(super) fn check_counts(counts: &[u64], n_ranks: u32, is_vector: bool) -> Res
     }
 }
 
-/// Refuses data that exceed the machine's memory: the data of all ranks, or of this rank only if ranks are processes,
-/// since other ranks may be on other hosts.
-pub(super) fn check_memory(case: &Case, ranks: &Ranks) -> Result<(), CliError> {
-    let here = match &ranks.world {
-        Some(world) => world.communicator().rank()..world.communicator().rank() + 1,
-        None => 0..case.data.n_ranks,
-    };
+/// Refuses data of the ranks on this host that exceed its memory.
+pub(in super::super) fn check_memory(case: &Case, here: Range<u32>) -> Result<(), CliError> {
     let whose = match here.len() {
         1 => "one rank".to_owned(),
         n => format!("{n} ranks"),

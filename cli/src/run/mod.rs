@@ -35,6 +35,7 @@ use stats::Times;
 use tasks::tasks;
 
 pub(super) use data::Data;
+pub(super) use limits::check_memory;
 pub(super) use measure::{Call, Lists, typed};
 pub(super) use ranks::join_world;
 pub(super) use reference::{Case, Reference};
@@ -234,8 +235,13 @@ fn rows(args: &Args, ranks: &Ranks, written: Written) -> Result<Outcome, CliErro
                 .to_owned(),
         );
     }
+    // Other ranks that are processes may be on other hosts.
+    let here = match &ranks.world {
+        Some(_) => ranks.own()..ranks.own() + 1,
+        None => 0..config.shape.n_ranks(),
+    };
     for case in &cases {
-        limits::check_memory(case, ranks)?;
+        check_memory(case, here.clone())?;
     }
     let iterations = match (args.iterations, &ranks.simulation) {
         (Some(n), _) => Iterations::Fixed(n),

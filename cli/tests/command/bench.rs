@@ -53,8 +53,14 @@ fn a_size_need_not_be_a_multiple_of_eight() {
 
 /// An MPI made of scripts: its programs print times of calls, shorter ones if a library is preloaded.
 fn mpi(directory: &Path) -> [String; 2] {
-    let program = "#!/bin/sh\n[ -n \"$LD_PRELOAD\" ] && us=2 || us=8\n\
-                   for bytes in $(echo \"$2\" | tr , ' '); do echo \"$1 $bytes $us\"; done\n";
+    let times = "[ -n \"$LD_PRELOAD\" ] && us=2 || us=8\n\
+                 for bytes in $(echo \"$2\" | tr , ' '); do echo \"$1 $bytes $us\"; done\n";
+    mpi_of(directory, times)
+}
+
+/// An MPI made of scripts, whose programs do this.
+fn mpi_of(directory: &Path, program: &str) -> [String; 2] {
+    let program = format!("#!/bin/sh\n{program}");
     let compiler = format!(
         "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ngrep -q MPI_Init \"$3\" || exit 1\n\
          cat >\"$2\" <<'END'\n{program}END\nchmod +x \"$2\"\n"
@@ -156,6 +162,79 @@ fn the_c_interface_is_a_side() {
     );
 }
 
+/// An end by a signal ends the MPI's program too, and removes the files of both.
+#[test]
+fn a_signal_ends_the_program_that_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let [tmp, started] = ["tmp", "started"].map(|name| directory.path().join(name));
+    std::fs::create_dir(&tmp).unwrap();
+    let program = format!("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 600\n", started.display());
+    let [mpicc, mpiexec] = mpi_of(directory.path(), &program);
+    let args = format!(
+        "bench bcast --ranks 2 --bytes 8 --rounds 1 --budget 1 --mpicc {mpicc} --mpiexec {mpiexec}"
+    );
+    let mut bench = command(&args).env("TMPDIR", &tmp).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !started.exists() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // SAFETY: no memory is involved; the process is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(bench.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    assert_eq!(bench.wait().unwrap().code(), Some(128 + libc::SIGTERM));
+    assert_eq!(std::fs::read_dir(&tmp).unwrap().count(), 0);
+    let program = std::fs::read_to_string(&started).unwrap();
+    let command = std::fs::read_to_string(format!("/proc/{}/cmdline", program.trim()));
+    assert!(!command.is_ok_and(|command| command.starts_with("sleep")), "{program}");
+}
+
+/// The results of a bcast and of a reduce are verified, too: the last of two ranks, for which this MPI does nothing,
+/// finds that.
+#[test]
+fn a_wrong_result_of_an_mpi_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let [_, mpiexec] = mpi(directory.path());
+    let nothing: String = [
+        "Iallreduce",
+        "Ibcast",
+        "Iallgather",
+        "Ialltoall",
+        "Ibarrier",
+        "Wait",
+        "Gather",
+        "Scatter",
+    ]
+    .into_iter()
+    .chain([
+        "Gatherv",
+        "Scatterv",
+        "Allgatherv",
+        "Reduce_scatter_block",
+        "Allgather",
+        "Bcast",
+        "Reduce",
+    ])
+    .chain(["Alltoall", "Alltoallv", "Barrier", "Init", "Finalize"])
+    .map(|name| format!("#define MPI_{name}(...) 0\n"))
+    .collect();
+    let header = nothing
+        + "#include <stdlib.h>\ntypedef int MPI_Request;\n\
+           #define MPI_Comm_rank(comm, rank) (*(rank) = 1)\n#define MPI_Comm_size(comm, size) (*(size) = 2)\n\
+           #define MPI_Allreduce(from, to, ...) (*(to) = *(from), 0)\n\
+           #define MPI_Abort(comm, code) exit(code)\n#define MPI_Wtime() 0.0\n";
+    std::fs::write(directory.path().join("mpi.h"), header).unwrap();
+    for collective in ["bcast", "reduce"] {
+        let include = directory.path().display();
+        let mut bench = command(&format!(
+            "bench {collective} --ranks 2 --bytes 8 --rounds 1 --budget 1 --mpiexec {mpiexec} --mpicc"
+        ));
+        let output = bench.arg(format!("cc -w -I{include}")).output_in_time();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{collective}: {err}");
+        assert!(err.contains(&format!("rank 1: {collective} of 8 bytes is wrong")), "{err}");
+    }
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused() {
     let output = command("bench --mpicc no-such-mpicc").output_in_time();
@@ -167,6 +246,11 @@ fn what_cannot_be_measured_is_refused() {
     assert!(text(&output.stderr).contains("no-such"), "{}", text(&output.stderr));
     refused(&[
         ("bench allgather,scan --mpicc none", "it must be one of allreduce"),
+        ("bench bcast --bytes 1024TiB --mpicc no-such", "use smaller --bytes or fewer --ranks"),
+        (
+            "tune bcast --measure --torus 2 --bytes 1024TiB -o /dev/null",
+            "use smaller --bytes or a smaller --torus",
+        ),
         (
             "bench allreduce --mpicc none --bytes 8 --rounds 1 --budget 1 --plot none.svg",
             "--plot needs a range of sizes",

@@ -60,6 +60,9 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     };
     if hopbine::n_ranks_said().map_err(CliError::World)? == 1 {
         args.output.check([&args.log])?;
+        for call in calls(args, torus) {
+            run::check_memory(&call.case, 0..torus.n_ranks())?;
+        }
         let is_unset = BACKEND.get(&from_environment).is_none();
         let backend = args.backend.or(is_unset.then_some(Backend::Shm));
         return launch::this_program(torus, backend);
@@ -77,14 +80,10 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
         args.output.check([&args.log])?;
     }
     let reference_table = reference_table(args, comm)?;
-    let collectives = super::collectives(args);
-    let calls: Vec<Call> = collectives
-        .iter()
-        .flat_map(|&collective| {
-            let sizes = super::sizes(args, collective, comm.shape());
-            sizes.into_iter().map(move |bytes| call(comm, collective, bytes))
-        })
-        .collect();
+    let calls = calls(args, comm.shape());
+    for call in &calls {
+        run::check_memory(&call.case, comm.rank()..comm.rank() + 1)?;
+    }
     let is_first = comm.rank() == 0;
     let settings = settings(world, &reference_table, args);
     let mut state = is_first.then(|| State::of(table, &settings)).transpose()?;
@@ -170,9 +169,17 @@ fn settings(world: &World, reference_table: &Tuning, args: &Args) -> String {
     )
 }
 
+/// The calls to measure.
+fn calls(args: &Args, shape: &Shape) -> Vec<Call> {
+    let of_it = |collective| {
+        let sizes = super::sizes(args, collective, shape).into_iter();
+        sizes.map(move |bytes| call(shape.n_ranks(), collective, bytes))
+    };
+    super::collectives(args).into_iter().flat_map(of_it).collect()
+}
+
 /// A call on doubles; a reduction adds them, and the root is rank 0.
-fn call(comm: &Communicator, collective: Collective, bytes: u64) -> Call {
-    let n_ranks = comm.size();
+fn call(n_ranks: u32, collective: Collective, bytes: u64) -> Call {
     let op = collective.is_reduction().then_some(Op::Sum);
     let data = Data { dtype: Dtype::F64, op, n_ranks, seed: 1 };
     let unit = u64::from(collective.n_blocks(n_ranks)) * Dtype::F64.size_bytes() as u64;

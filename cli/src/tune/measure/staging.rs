@@ -77,7 +77,7 @@ pub fn staging(
         if agreed(world, start.elapsed() >= time)? {
             return Ok(None);
         }
-        let case = super::call(world, Collective::Allreduce, bytes).case;
+        let case = super::call(world.size(), Collective::Allreduce, bytes).case;
         let ratio = super::with_bench(world, case, |mut bench| {
             let anew = registers_anew(world, || bench.call(&registers))?;
             anew.then(|| bench.compare(&copies, &registers)).transpose()
