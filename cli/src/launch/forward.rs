@@ -1,14 +1,14 @@
 //! Forwards the ranks' output line by line, so that lines of two ranks never mix.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::threads::thread;
 
 /// Length in bytes above which a line is forwarded in pieces.
-const LONGEST_LINE: u64 = 64 * 1024;
+const LONGEST_LINE: usize = 64 * 1024;
 
 /// Forwards a line.
 pub(super) type Writer = fn(&[u8]) -> io::Result<()>;
@@ -16,6 +16,9 @@ pub(super) type Writer = fn(&[u8]) -> io::Result<()>;
 /// A thread that forwards a stream until its end.
 pub(super) struct Forwarder {
     thread: JoinHandle<()>,
+    writer: Writer,
+    /// A line whose end is not there yet.
+    held: Arc<Mutex<Vec<u8>>>,
     is_writing: Arc<AtomicBool>,
 }
 
@@ -32,6 +35,8 @@ impl Forwarder {
     ) -> io::Result<Self> {
         let is_writing = Arc::new(AtomicBool::new(false));
         let flag = is_writing.clone();
+        let held = Arc::new(Mutex::new(Vec::new()));
+        let line = held.clone();
         let thread = thread(move || {
             // Relaxed: the flag orders no other data.
             let write = |line: &[u8]| {
@@ -40,18 +45,28 @@ impl Forwarder {
                 flag.store(false, Ordering::Relaxed);
                 written
             };
-            if let Err(error) = lines(&mut stream, &tag, write) {
+            if let Err(error) = lines(&mut stream, &tag, &line, write) {
                 lost(error);
                 // A closed stream would end the rank by SIGPIPE: as if it had failed by itself.
                 std::mem::forget(stream);
             }
         })?;
-        Ok(Forwarder { thread, is_writing })
+        Ok(Forwarder { thread, writer, held, is_writing })
     }
 
     /// Whether the thread has come to the end of its stream, or its output is lost.
     pub(super) fn is_finished(&self) -> bool {
         self.thread.is_finished()
+    }
+
+    /// Writes a line whose end does not come, since a process left behind keeps the pipe open.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        // A thread that has the lock writes by itself.
+        let Ok(mut line) = self.held.try_lock() else { return Ok(()) };
+        (self.writer)(&std::mem::take(&mut *line))
     }
 
     /// Whether the thread writes, and so has something that the reader of the output has not taken.
@@ -68,22 +83,34 @@ impl Forwarder {
 fn lines(
     from: impl Read,
     tag: &str,
+    held: &Mutex<Vec<u8>>,
     mut to: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut from = BufReader::new(from);
     let mut is_begun = false;
-    let mut line = Vec::new();
     loop {
-        line.clear();
-        if !is_begun {
+        // The line is not locked while this waits for more of it.
+        let more = match from.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            more => more.unwrap_or_default(),
+        };
+        let mut line = held.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_begun && !more.is_empty() {
             line.extend_from_slice(tag.as_bytes());
         }
-        match from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) if is_begun && !tag.is_empty() => return to(b"\n"),
-            Ok(0) | Err(_) => return Ok(()),
-            Ok(_) => is_begun = line.last() != Some(&b'\n'),
+        is_begun |= !more.is_empty();
+        let is_over = more.is_empty();
+        let end = more.iter().position(|&byte| byte == b'\n').map_or(more.len(), |at| at + 1);
+        line.extend_from_slice(&more[..end]);
+        from.consume(end);
+        let is_whole = line.last() == Some(&b'\n');
+        if is_whole || (is_over && !line.is_empty()) || line.len() >= LONGEST_LINE {
+            to(&std::mem::take(&mut *line))?;
         }
-        to(&line)?;
+        is_begun &= !is_whole;
+        if is_over {
+            return if is_begun && !tag.is_empty() { to(b"\n") } else { Ok(()) };
+        }
     }
 }
 
@@ -111,13 +138,13 @@ mod tests {
                 seen.push(String::from_utf8_lossy(line).into_owned());
                 Ok(())
             };
-            lines(text, tag, keep).unwrap();
+            lines(text, tag, &Mutex::default(), keep).unwrap();
             seen
         };
         let seen = passed_on(b"one\ntwo\n\nlast", "[3] ");
         assert_eq!(seen, ["[3] one\n", "[3] two\n", "[3] \n", "[3] last", "\n"]);
         assert_eq!(passed_on(b"one\nlast", ""), ["one\n", "last"]);
-        let long = "x".repeat(LONGEST_LINE as usize + 7) + "\nlast\n";
+        let long = "x".repeat(LONGEST_LINE + 7) + "\nlast\n";
         assert_eq!(passed_on(long.as_bytes(), "").concat(), long);
         assert_eq!(
             passed_on(long.as_bytes(), "[3] ").concat(),
@@ -128,6 +155,6 @@ mod tests {
     #[test]
     fn a_closed_output_ends_it() {
         let closed = |_: &[u8]| Err(io::Error::from(io::ErrorKind::BrokenPipe));
-        assert!(lines(&b"one\n"[..], "", closed).is_err());
+        assert!(lines(&b"one\n"[..], "", &Mutex::default(), closed).is_err());
     }
 }

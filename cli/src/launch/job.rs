@@ -247,6 +247,10 @@ impl Job {
         let is_ended = end.next.is_some();
         let limit = if is_ended { OUTPUT_TIMEOUT } else { Duration::MAX };
         let last_signal = self.drain(limit, &mut lost);
+        if !is_ended && last_signal.is_none() {
+            let flushed = self.outputs.iter().try_for_each(Forwarder::flush);
+            lost = lost.or(flushed.err());
+        }
         let is_cut =
             (is_ended || last_signal.is_some()) && self.outputs.iter().any(Forwarder::is_writing);
         if is_cut {

@@ -411,6 +411,13 @@ fn a_slow_reader_gets_everything() {
     }
 }
 
+/// So does the reader of a line without an end.
+#[test]
+fn a_line_without_an_end_is_passed_on() {
+    let output = in_shell("hopbine launch -n 1 sh -c 'sleep 20 & printf begun'");
+    assert_eq!(well(&output), "begun");
+}
+
 /// A signal ends a launcher that waits for its reader, after its ranks.
 #[test]
 fn a_signal_ends_the_wait_for_a_reader() {
