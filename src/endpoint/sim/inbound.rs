@@ -33,11 +33,17 @@ pub(super) struct CmaRecv {
 
 /// A view, until the next poll.
 #[derive(Debug)]
-pub(super) enum OpenView {
-    /// A copy of a message,
-    Copy(Box<[u8]>),
-    /// or the message itself, in its sender's memory.
-    Rendezvous { from: Rank, id: u64 },
+pub(super) struct OpenView {
+    /// A copy of the message: its sender may give up before the view ends, and its program free the memory.
+    bytes: Box<[u8]>,
+    /// The sender and the rendezvous, if the sender waits for the end of the view.
+    lent: Option<(Rank, u64)>,
+}
+
+impl OpenView {
+    pub(super) fn is_lent(&self) -> bool {
+        self.lent.is_some()
+    }
 }
 
 impl SimEndpoint {
@@ -121,9 +127,7 @@ impl SimEndpoint {
     fn take(&mut self, core: &mut Core, posted: &RecvPost, bytes: Box<[u8]>) {
         let &RecvPost { slot, region, arrival, .. } = posted;
         if arrival == Arrival::Anywhere && self.is_shown(core) {
-            let view = View { ptr: bytes.as_ptr(), len: bytes.len() };
-            self.events.push(Event::Viewed(slot, view));
-            self.next_views.push((slot, OpenView::Copy(bytes)));
+            self.show(slot, OpenView { bytes, lent: None });
             return;
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; both have one length.
@@ -136,6 +140,12 @@ impl SimEndpoint {
         core.chance(gives_views)
     }
 
+    fn show(&mut self, slot: Slot, open: OpenView) {
+        let view = View { ptr: open.bytes.as_ptr(), len: open.bytes.len() };
+        self.events.push(Event::Viewed(slot, view));
+        self.next_views.push((slot, open));
+    }
+
     fn recv_rendezvous(&mut self, core: &mut Core, from: Rank, posted: &RecvPost, id: u64) {
         use rand::Rng;
         let &RecvPost { slot, region, arrival, .. } = posted;
@@ -143,10 +153,9 @@ impl SimEndpoint {
             && self.is_shown(core)
             && let Some(source) = core.rendezvous_send(id)
         {
-            core.touches(self.rank, "reads", source.region.ptr, source.region.len);
-            let view = View { ptr: source.region.ptr, len: source.region.len };
-            self.events.push(Event::Viewed(slot, view));
-            self.next_views.push((slot, OpenView::Rendezvous { from, id }));
+            // SAFETY: the send is posted, and neither its event has been reported nor has its port given up.
+            let bytes = unsafe { core.copied(self.rank, &source.region) };
+            self.show(slot, OpenView { bytes, lent: Some((from, id)) });
             return;
         }
         let [read, put, pull] = core.params.rendezvous_weights.map(u32::from);
@@ -176,12 +185,11 @@ impl SimEndpoint {
 
     /// Lets go of one view.
     pub(super) fn end_view(&mut self, core: &mut Core, view: OpenView) {
-        match view {
-            // Whoever still reads it reads nonsense.
-            OpenView::Copy(mut bytes) => bytes.fill(0xdd),
-            OpenView::Rendezvous { from, id } => {
-                core.send(self.rank, self.port, from, Packet::Read(id))
-            }
+        let OpenView { mut bytes, lent } = view;
+        // Whoever still reads it reads nonsense.
+        bytes.fill(0xdd);
+        if let Some((from, id)) = lent {
+            core.send(self.rank, self.port, from, Packet::Read(id));
         }
     }
 
@@ -322,5 +330,76 @@ impl SimEndpoint {
             self.try_again(core);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use hopbine_torus::PortId;
+
+    use super::super::{Config, SimWire, run};
+    use super::*;
+    use crate::endpoint::{Endpoint, SendPost, Tag};
+
+    const LEN: usize = 1 << 13;
+    const MOMENT: Duration = Duration::from_micros(1);
+
+    /// A sender gives up, and its program writes to the memory, while the receiver has a view of the message.
+    #[test]
+    fn a_view_does_not_end_with_the_memory_of_its_sender() {
+        let mut n_viewed = 0;
+        for seed in 0..16 {
+            let limit = Duration::from_secs(1);
+            let size = (2, 1);
+            let wire =
+                SimWire::new(Config { size, seed, is_calm: true, keeps_entries: false, limit });
+            let ranks = [0, 1].map(|rank| wire.rank(rank));
+            let (has_come, has_given_up) = (Cell::new(false), Cell::new(false));
+            let wait_for = |rank: Rank, what: &Cell<bool>| {
+                while !what.get() {
+                    ranks[rank as usize].sleep(MOMENT);
+                }
+            };
+            let viewed = Cell::new(None);
+            run(&wire, &ranks, 1 << 18, &|rank| {
+                let mut endpoint = ranks[rank as usize].endpoint(PortId(0));
+                let mut bytes = vec![rank as u8; LEN];
+                let region = WireRegion { ptr: bytes.as_mut_ptr(), len: LEN, key: 0 };
+                let slot = Slot { run: 0, task: 0 };
+                let tag = Tag { context: 0, operation: 0, message: 0, call: 0 };
+                if rank == 0 {
+                    // SAFETY: the memory lives until the endpoint has given up.
+                    let posted = unsafe { endpoint.post_send(1, SendPost { slot, tag, region }) };
+                    assert_eq!(posted.unwrap(), Posted::Accepted);
+                    wait_for(0, &has_come);
+                    endpoint.abandon();
+                    bytes.fill(7);
+                    return has_given_up.set(true);
+                }
+                let recv = RecvPost { slot, tag, region, arrival: Arrival::Anywhere };
+                // SAFETY: as above.
+                let posted = unsafe { endpoint.post_recv(0, recv) };
+                assert_ne!(posted.unwrap(), Posted::Later);
+                let mut events = Vec::new();
+                while events.is_empty() {
+                    endpoint.poll(&mut events).unwrap();
+                    ranks[1].sleep(MOMENT);
+                }
+                has_come.set(true);
+                wait_for(1, &has_given_up);
+                if let Event::Viewed(_, view) = events[0] {
+                    // SAFETY: there has been no poll since.
+                    viewed.set(Some(unsafe { view.ptr.read() }));
+                }
+                endpoint.abandon();
+            })
+            .unwrap();
+            n_viewed += usize::from(viewed.get().is_some());
+            assert!(viewed.get().is_none_or(|byte| byte == 0), "seed {seed}: {viewed:?}");
+        }
+        assert!(n_viewed > 0);
     }
 }

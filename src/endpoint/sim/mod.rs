@@ -253,11 +253,10 @@ impl Endpoint for SimEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        // The sender of a message that is viewed in its memory waits for the end of the view. A message in
-        // `cico_sends` belongs to an operation that has not ended.
-        let is_rendezvous = |view: &OpenView| matches!(view, OpenView::Rendezvous { .. });
+        // The sender of a message that it has lent waits for the end of the view. A message in `cico_sends` belongs
+        // to an operation that has not ended.
         self.credits_to_return.iter().all(|&credits| credits == 0)
-            && !self.views.iter().any(is_rendezvous)
+            && !self.views.iter().any(OpenView::is_lent)
     }
 
     fn abandon(&mut self) {
