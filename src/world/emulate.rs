@@ -156,7 +156,7 @@ impl EmulatedWorld<'_> {
         let comm = self.open(rank, &mut exchange)?;
         // Only values that `f` owned can be inconsistent after the panic.
         let result = catch_unwind(AssertUnwindSafe(|| f(rank, &comm))).map_err(|panic| {
-            let error = Error::RankPanicked { rank, message: panic_text(&*panic) };
+            let error = Error::RankPanicked { rank, message: panic_text(panic) };
             comm.fail(&error);
             error
         });
@@ -216,10 +216,14 @@ impl EmulatedWorld<'_> {
 }
 
 /// The message of a panic.
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a value that is no text".to_owned())
+    text.unwrap_or_else(|| {
+        // It may be of a type that panics when it is dropped.
+        std::mem::forget(panic);
+        "a value that is no text".to_owned()
+    })
 }
 
 fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {

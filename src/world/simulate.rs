@@ -231,16 +231,17 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
         let run = || {
             let comm = opening.open(&ranks[at])?;
             let comm = comms[at].get_or_init(|| comm);
-            match catch_unwind(AssertUnwindSafe(|| f(rank, comm, &ranks[at]))) {
-                Ok(()) => comm.close(),
-                Err(panic) => {
-                    let error = Error::RankPanicked { rank, message: panic_text(&*panic) };
-                    comm.fail(&error);
-                    Err(error)
-                }
-            }
+            f(rank, comm, &ranks[at]);
+            comm.close()
         };
-        *ends[at].borrow_mut() = Some(run());
+        let end = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let error = Error::RankPanicked { rank, message: panic_text(panic) };
+            if let Some(comm) = comms[at].get() {
+                comm.fail(&error);
+            }
+            Err(error)
+        });
+        *ends[at].borrow_mut() = Some(end);
     };
     sim::run(&wire, &ranks, config.stack_bytes, &program).map_err(|source| {
         let rank = source.peer.unwrap_or(0);
@@ -344,5 +345,85 @@ impl Opening<'_> {
             false => (Err("this seed has none".to_owned()), None),
         };
         Ok(Opened { endpoints, small, small_pool, cache, reading })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EmulationConfig, emulate};
+    use super::*;
+
+    /// The panic of a rank that waits where it does not run.
+    const WAITS: &str = "a simulated rank waits only while its own program runs";
+    const MOMENT: Duration = Duration::from_millis(1);
+
+    fn torus(n_ranks: u32) -> Shape {
+        Shape::torus(&[n_ranks]).unwrap()
+    }
+
+    fn config(n_ranks: u32) -> SimulationConfig {
+        // A rank may run a simulation of its own.
+        SimulationConfig { stack_bytes: 1 << 20, ..SimulationConfig::new(torus(n_ranks), 1) }
+    }
+
+    fn panic_of<R>(outcome: Result<R, Error>) -> String {
+        match outcome.map(drop) {
+            Err(Error::RankPanicked { message, .. }) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_panic_may_be_of_a_value_that_panics() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("the value of a panic is dropped");
+            }
+        }
+        let saved = RefCell::new(None);
+        let simulated = simulate::<()>(&config(1), |_, rank| {
+            *saved.borrow_mut() = Some(rank.clone());
+            std::panic::panic_any(Bomb)
+        });
+        assert_eq!(panic_of(simulated), "a value that is no text");
+        let saved: Simulated = saved.take().unwrap();
+        let waits = catch_unwind(AssertUnwindSafe(|| saved.sleep(MOMENT)));
+        assert_eq!(panic_text(waits.unwrap_err()), WAITS);
+        let emulated =
+            emulate::<()>(&EmulationConfig::new(torus(2)), |_| std::panic::panic_any(Bomb));
+        assert_eq!(panic_of(emulated), "a value that is no text");
+    }
+
+    #[test]
+    fn no_rank_waits_in_the_place_of_another() {
+        let ranks = RefCell::<Vec<Simulated>>::default();
+        let all_wait = simulate(&config(2), |_, rank| {
+            ranks.borrow_mut().push(rank.clone());
+            let here = ranks.borrow().clone();
+            here.iter().for_each(|rank| rank.sleep(MOMENT));
+        });
+        assert_eq!(panic_of(all_wait), WAITS);
+
+        let ranks = RefCell::<Vec<Simulated>>::default();
+        let in_a_barrier = simulate(&config(2), |comm, rank| {
+            ranks.borrow_mut().push(rank.clone());
+            comm.barrier().unwrap();
+            if comm.rank() == 0 {
+                // Then rank 1 waits in its second barrier.
+                rank.sleep(MOMENT);
+                let other = ranks.borrow().iter().find(|other| other.number() == 1).cloned();
+                other.unwrap().sleep(MOMENT);
+            }
+            comm.barrier()
+        });
+        assert_eq!(panic_of(in_a_barrier), WAITS);
+
+        let within = simulate(&config(1), |_, outer| {
+            let inner = simulate(&config(1), |_, _| outer.sleep(MOMENT));
+            outer.sleep(MOMENT);
+            panic_of(inner)
+        });
+        assert_eq!(within.unwrap().results, [WAITS]);
     }
 }

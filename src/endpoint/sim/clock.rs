@@ -1,9 +1,9 @@
 //! A rank's way out of its coroutine: it pauses, and others run.
 
-use std::ptr::NonNull;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, MutexGuard, OnceLock};
-use std::thread::ThreadId;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use corosensei::Yielder;
@@ -14,6 +14,11 @@ use crate::endpoint::Clock;
 use super::net::{Core, Life, Net};
 use super::trace::TraceStep;
 
+thread_local! {
+    /// The clock of the rank whose coroutine runs in this thread; null if none does.
+    static RUNNING: Cell<*const RankClock> = const { Cell::new(ptr::null()) };
+}
+
 /// The clock of one rank; see the module documentation.
 #[derive(Debug)]
 pub(super) struct RankClock {
@@ -21,15 +26,13 @@ pub(super) struct RankClock {
     rank: Rank,
     /// Time 0. Nothing depends on when that was.
     start: Instant,
-    /// What gives up the rank's coroutine, as long as that runs.
+    /// What gives up the rank's coroutine; valid while that runs.
     yielder: AtomicPtr<Yielder<(), ()>>,
-    thread: OnceLock<ThreadId>,
 }
 
 impl RankClock {
     pub(super) fn new(net: Arc<Net>, rank: Rank) -> Self {
-        let yielder = AtomicPtr::new(std::ptr::null_mut());
-        RankClock { net, rank, start: Instant::now(), yielder, thread: OnceLock::new() }
+        RankClock { net, rank, start: Instant::now(), yielder: AtomicPtr::default() }
     }
 
     /// An operation of this rank on the wire begins: some time passes, in which other things happen,
@@ -58,10 +61,21 @@ impl RankClock {
     pub(super) fn within(&self, yielder: &Yielder<(), ()>, program: impl FnOnce()) {
         // Relaxed: one thread alone.
         self.yielder.store(NonNull::from(yielder).as_ptr(), Ordering::Relaxed);
-        let _ = self.thread.set(std::thread::current().id());
         program();
-        self.yielder.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.net.lock().end(self.rank);
+    }
+
+    /// Calls `resume`, which runs the rank's coroutine until that pauses or ends, also by a panic.
+    pub(super) fn runs_in(&self, resume: impl FnOnce()) {
+        struct Restored(*const RankClock);
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                RUNNING.set(self.0);
+            }
+        }
+        // Not always null: a rank's program may run a simulation.
+        let _restored = Restored(RUNNING.replace(self));
+        resume();
     }
 }
 
@@ -75,16 +89,14 @@ impl Clock for RankClock {
     }
 
     fn pause(&self, longest: Duration) {
-        // Relaxed: as above.
-        let yielder = self.yielder.load(Ordering::Relaxed);
-        let is_here = self.thread.get() == Some(&std::thread::current().id());
         assert!(
-            !yielder.is_null() && is_here,
-            "a simulated rank waits in its own thread only, while its program runs"
+            ptr::eq(RUNNING.get(), self),
+            "a simulated rank waits only while its own program runs"
         );
         self.net.lock().pause(self.rank, longest.as_nanos() as u64);
-        // SAFETY: `within` has stored it, and takes it back before it is gone; whoever runs here runs in
-        // the coroutine that it belongs to, as only that calls into this rank.
+        // Relaxed: as above.
+        let yielder = self.yielder.load(Ordering::Relaxed);
+        // SAFETY: `within` has stored it, and the coroutine that it belongs to runs here, as `RUNNING` says.
         unsafe { (*yielder).suspend(()) };
     }
 

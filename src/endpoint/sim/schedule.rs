@@ -34,6 +34,6 @@ pub(crate) fn run(
         let next = wire.0.lock().next();
         let Some(rank) = next else { return Ok(()) };
         let _entered = wire.enter(rank);
-        coroutines[rank as usize].resume(());
+        ranks[rank as usize].clock.runs_in(|| _ = coroutines[rank as usize].resume(()));
     }
 }
