@@ -374,6 +374,14 @@ mod tests {
     }
 
     #[test]
+    fn memory_beyond_the_address_space_is_refused() {
+        for n_words in [1 << 60, 1 << 61, usize::MAX] {
+            let panic = panic_of(simulate(&config(1), |_, rank| rank.map(n_words).len()));
+            assert!(panic.contains("memory of a simulated rank"), "{n_words}: {panic}");
+        }
+    }
+
+    #[test]
     fn a_panic_may_be_of_a_value_that_panics() {
         struct Bomb;
         impl Drop for Bomb {

@@ -53,7 +53,8 @@ impl Heap {
         let fits = |free: &Free| free.n_units >= n_units;
         if !free.iter().any(fits) {
             let n_units = n_units.max(AREA);
-            let area = Pages::new((n_units * self.unit) as u64);
+            // More than the address space is refused there.
+            let area = Pages::new(n_units.saturating_mul(self.unit) as u64);
             let area = area.unwrap_or_else(|error| panic!("memory of a simulated rank: {error}"));
             free.push(Free { start: area.ptr().expose_provenance(), n_units, is_gone: false });
             self.areas.push(area);

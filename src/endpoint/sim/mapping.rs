@@ -14,7 +14,7 @@ use crate::Rank;
 
 impl Core {
     fn map(&mut self, rank: Rank, n_words: usize) -> (usize, usize) {
-        let n_units = (n_words * size_of::<u64>()).div_ceil(UNIT).max(1);
+        let n_units = n_words.saturating_mul(size_of::<u64>()).div_ceil(UNIT).max(1);
         let mapped = self.heap.map(rank, n_units);
         self.check_unmapped(rank, mapped);
         self.forbidden.allow(self.heap.range(mapped.start, n_units));
