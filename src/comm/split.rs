@@ -24,10 +24,10 @@ struct ContextReservation<'a> {
     slot: Option<u32>,
 }
 
-/// The number and the slot that the first member of a communicator has sent to the others.
+/// The context and the slot that follow from what the first member of a communicator has sent to the others.
 #[derive(Clone, Copy)]
 struct AgreedContext {
-    number: u32,
+    context: u64,
     slot: Option<u32>,
 }
 
@@ -53,28 +53,38 @@ impl<'a> ContextReservation<'a> {
         half(self.slot) << 32 | half(self.number)
     }
 
-    /// Reads the value of the first member. If this rank is that member, number and slot belong to the communicator
-    /// from now on.
+    /// Reads the value of the first member, a rank of the world. The context belongs to the communicator from now on,
+    /// and if this rank is that member, so does the slot.
     ///
     /// # Errors
-    /// [`Error::Group`] if that member has no number left.
-    fn commit(&mut self, encoded: u64, is_first: bool) -> Result<AgreedContext, Error> {
+    /// [`Error::Group`] if that member has no number left, or if the value cannot be its.
+    fn commit(&mut self, encoded: u64, first: Rank) -> Result<AgreedContext, Error> {
         let (number, slot) =
             ((encoded as u32).checked_sub(1), ((encoded >> 32) as u32).checked_sub(1));
         let number = number.ok_or_else(|| {
             refused("there are too many communicators; drop some that are not used any more")
         })?;
+        let is_first = first == self.world.engine.rank();
+        // What `join` gets from its caller may be anything. Two communicators of a context or a slot would share
+        // memory without a lock.
+        let is_valid = match is_first {
+            true => encoded == self.encoded(),
+            false => self.world.open_context(first, number),
+        };
+        if !is_valid {
+            return Err(refused("its ranks have agreed on another number than that of the first"));
+        }
         if is_first {
             (self.number, self.slot) = (None, None);
         }
-        Ok(AgreedContext { number, slot })
+        Ok(AgreedContext { context: context(first, number), slot })
     }
 }
 
 impl Drop for ContextReservation<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            self.world.release_serial(number);
+            self.world.release_context(context(self.world.engine.rank(), number));
         }
         if let (Some(pool), Some(slot)) = (&self.world.small_pool, self.slot) {
             pool.give_back(slot);
@@ -127,7 +137,8 @@ impl Communicator {
         let mut reservation = ContextReservation::take_if(is_first, &self.inner.world);
         let mut encoded = [reservation.encoded()];
         plain.bcast(&mut encoded, 0)?;
-        self.new_communicator(reservation.commit(encoded[0], is_first)?, members.clone())
+        let agreed = reservation.commit(encoded[0], members.world_rank(0))?;
+        self.new_communicator(agreed, members.clone())
     }
 
     /// Makes a communicator for each colour, of the ranks that give it, in the order of their keys and, for equal
@@ -176,8 +187,8 @@ impl Communicator {
         }
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
-        let agreed = reservation.commit(all[ranks[0] as usize][2], own == 0)?;
         let Inner { world, members, .. } = &*self.inner;
+        let agreed = reservation.commit(all[ranks[0] as usize][2], members.world_rank(ranks[0]))?;
         let members = members.subset((&ranks, own), &world.settings.preferred, keeps);
         self.new_communicator(agreed, Arc::new(members)).map(Some)
     }
@@ -262,8 +273,8 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Group`] if there are a million communicators already, if a rank of the list does
-    /// not exist or appears twice, or if this rank is not in it; else those of
-    /// [`allgather`](Communicator::allgather).
+    /// not exist or appears twice, if this rank is not in it, or if `agree` returns another number
+    /// than the first rank's, as far as this rank can tell; else those of [`allgather`](Communicator::allgather).
     pub fn join(
         &self,
         ranks: &[Rank],
@@ -272,8 +283,9 @@ impl Communicator {
         let own = self.listed(ranks)?.ok_or_else(|| refused("this rank is not in the list"))?;
         let own = own as Rank;
         let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world);
-        let agreed = reservation.commit(agree(reservation.encoded()), own == 0)?;
         let Inner { world, members, .. } = &*self.inner;
+        let agreed =
+            reservation.commit(agree(reservation.encoded()), members.world_rank(ranks[0]))?;
         // A communicator of the same ranks shares the programs.
         let members = match ranks.iter().copied().eq(0..self.size()) {
             true => members.clone(),
@@ -291,10 +303,9 @@ impl Communicator {
         agreed: AgreedContext,
         members: Arc<Members>,
     ) -> Result<Communicator, Error> {
-        let AgreedContext { number, slot } = agreed;
+        let AgreedContext { context, slot } = agreed;
         let world = self.inner.world.clone();
         world.engine.note_several_comms();
-        let context = context(members.world_rank(0), number);
         let inner = Arc::new(Inner::new(world.clone(), members.clone(), context));
         let made = Communicator { inner, options: self.options.clone() };
         let plain = made.with(CallOptions::new().hardware(Hardware::Never));
@@ -323,4 +334,41 @@ impl Communicator {
 /// The error for a communicator that cannot be made.
 fn refused(reason: impl Into<String>) -> Error {
     Error::Group { reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::choose::Wire;
+    use hopbine_torus::geometry::Shape;
+
+    use super::*;
+    use crate::reduce::Op;
+    use crate::world::{EmulationConfig, emulate};
+
+    /// Over shared memory, where a slot is memory that its communicator uses under a lock of its own.
+    #[test]
+    fn a_number_that_the_first_rank_has_not_given_is_refused() {
+        let mut config = EmulationConfig::new(Shape::torus(&[2]).unwrap());
+        config.wire = Wire::Memory;
+        let outcome = emulate(&config, |comm| {
+            let join = |word: u64| comm.join(&[0, 1], |_| word);
+            let made = join(1 << 32 | 7);
+            assert_eq!(made.is_err(), comm.rank() == 0, "the first rank knows its number");
+            for word in [1 << 32 | 7, 1 << 32 | 1, 1 << 21] {
+                assert!(matches!(join(word), Err(Error::Group { .. })), "{word:#x}");
+            }
+            drop(made);
+            comm.barrier()?;
+            let two = [comm.duplicate()?, comm.duplicate()?];
+            let always =
+                |made: &Communicator| made.with(CallOptions::new().hardware(Hardware::Always));
+            let mut sums = [[comm.rank()], [comm.rank() + 2]];
+            for (made, sum) in two.iter().zip(&mut sums) {
+                always(made).allreduce_in_place(sum, Op::Sum)?;
+            }
+            assert_ne!(two[0].inner.context(), two[1].inner.context());
+            Ok::<_, Error>(sums)
+        });
+        assert_eq!(outcome.unwrap(), [Ok([[1], [5]]), Ok([[1], [5]])]);
+    }
 }

@@ -31,7 +31,7 @@ pub(crate) struct WorldState {
     /// The statistics of the registration cache, if there is one.
     pub(crate) cache: Option<CacheStatsFn>,
     pub(crate) settings: Settings,
-    serials: Mutex<Serials>,
+    contexts: Mutex<Contexts>,
 }
 
 /// What the calls of all communicators follow.
@@ -48,10 +48,11 @@ pub(crate) struct Settings {
     pub(crate) expansions: Option<Arc<Expansions>>,
 }
 
-struct Serials {
+struct Contexts {
+    /// The next number to try for a communicator with this rank as its first member.
     next: u32,
-    /// Numbers of the communicators that exist with this rank as their first member.
-    used: HashSet<u32>,
+    /// Those of this rank's communicators, and those taken for further ones.
+    open: HashSet<u64>,
 }
 
 impl WorldState {
@@ -63,39 +64,32 @@ impl WorldState {
         settings: Settings,
     ) -> Self {
         // Rank 0's first communicator is the world's.
-        let serials = Mutex::new(Serials { next: 1, used: HashSet::from([0]) });
+        let contexts = Mutex::new(Contexts { next: 1, open: HashSet::from([context(0, 0)]) });
         let close_lock = RwLock::default();
-        WorldState { engine, small, small_pool, close_lock, cache, settings, serials }
+        WorldState { engine, small, small_pool, close_lock, cache, settings, contexts }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if 2^20 exist. The caller must give
     /// it back.
     pub(crate) fn take_serial(&self) -> Option<u32> {
-        let Serials { next, used } = &mut *lock(&self.serials);
+        let Contexts { next, open } = &mut *lock(&self.contexts);
         let all = 1 << SERIAL_BITS;
-        if used.len() as u32 == all {
-            return None;
-        }
-        while used.contains(next) {
-            *next = (*next + 1) % all;
-        }
-        let serial = *next;
-        used.insert(serial);
+        let mut serials = (0..all).map(|step| (*next + step) % all);
+        let serial = serials.find(|&serial| open.insert(context(self.engine.rank(), serial)))?;
         // Numbers are not reused soon: ranks end a communicator at different times.
         *next = (serial + 1) % all;
         Some(serial)
     }
 
-    /// Gives a number back.
-    pub(crate) fn release_serial(&self, serial: u32) {
-        lock(&self.serials).used.remove(&serial);
+    /// Notes that this rank begins a communicator with this first member, another rank, and this number. False if
+    /// there is no such number, or if this rank has that communicator already.
+    pub(crate) fn open_context(&self, first: Rank, serial: u32) -> bool {
+        serial >> SERIAL_BITS == 0 && lock(&self.contexts).open.insert(context(first, serial))
     }
 
-    /// Notes that the communicator with this context has ended on this rank.
+    /// Notes that the communicator with this context has ended on this rank, or that it is not made.
     pub(crate) fn release_context(&self, context: u64) {
-        if context >> SERIAL_BITS == u64::from(self.engine.rank()) {
-            self.release_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
-        }
+        lock(&self.contexts).open.remove(&context);
     }
 }
 

@@ -9,7 +9,7 @@
 //! rank is not far ahead of the other members, and mostly the same communicators get a flat buffer in every run of a
 //! program.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -56,6 +56,8 @@ pub struct FlatBuffers {
     bulk: Arc<BulkPlaces>,
     /// Flat buffers of this rank that no communicator uses on this rank, the one free for longest first.
     free: Mutex<VecDeque<Free>>,
+    /// Indices of the flat buffers that communicators use on this rank.
+    open: Mutex<HashSet<usize>>,
 }
 
 /// The use of a flat buffer by a communicator, on one member.
@@ -75,7 +77,8 @@ impl FlatBuffers {
         let free = |number| Free { number, next: 1, last: (Box::default(), 0) };
         let free = Mutex::new((0..layout.flats_per_rank as u32).map(free).collect());
         let bulk = BulkPlaces::new(segment, layout);
-        Arc::new(FlatBuffers { segment: segment.clone(), layout, me, bulk, free })
+        let open = Mutex::default();
+        Arc::new(FlatBuffers { segment: segment.clone(), layout, me, bulk, free, open })
     }
 
     /// The flat buffer of the world.
@@ -130,7 +133,7 @@ impl FlatBuffers {
     }
 
     /// Opens the flat buffer with this number of the first of `members`, as `members[me]`. `None` if it does not
-    /// exist.
+    /// exist, or if a communicator uses it on this rank: the ranks have agreed on a number that the owner has not sent.
     ///
     /// # Errors
     /// The owner has written an invalid base.
@@ -149,8 +152,11 @@ impl FlatBuffers {
         }
         let base = check_range("a call's number", self.base(owner, number), (0, MOST_CALLS))
             .map_err(|invalid| invalid.wire_error_from(owner as Rank, "shared memory"))?;
-        let lease = FlatBufferLease { flats: self.clone(), owner, number, members, base };
         let index = self.index(owner, number);
+        if !lock(&self.open).insert(index) {
+            return Ok(None);
+        }
+        let lease = FlatBufferLease { flats: self.clone(), owner, number, members, base };
         let flat = self.view((index, &lease.members), me, base);
         Ok(Some((flat, lease)))
     }
@@ -163,6 +169,8 @@ impl FlatBufferLease {
         let flat = flats.index(owner, number);
         let left = members.iter().map(|&member| flats.layout.flat(flat, member) + LEFT).collect();
         flats.bulk.end(view.end(), left, base);
+        // First: once all members have left, the owner may give it to the next communicator.
+        lock(&flats.open).remove(&flat);
         // Release: pairs with the Acquire in `take`, and with that in `BulkPlaces::change`.
         flats.word(flat, flats.me, LEFT).store(base, Ordering::Release);
         if owner == flats.me {
@@ -254,6 +262,17 @@ mod tests {
         assert_eq!([flats[0].take(), flats[0].take()], [Some(3), None]);
         // Each rank owns separate flat buffers.
         assert_eq!(flats[1].take(), Some(0));
+    }
+
+    #[test]
+    fn a_flat_buffer_is_open_once() {
+        let flats = all(2);
+        let number = flats[0].take().unwrap();
+        for me in [0, 1, 0] {
+            let (mut flat, lease) = open(&flats[me], number, &[0, 1], me);
+            assert!(flats[me].open(number, &[0, 1], me).unwrap().is_none());
+            lease.end(&mut flat);
+        }
     }
 
     /// Whatever the owner writes, a member reads within the segment, and call numbers stay within a stamp's bits.
