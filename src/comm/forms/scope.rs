@@ -150,9 +150,11 @@ impl<'scope> Scope<'scope, '_> {
         call: &Call,
         recv: NonNull<[T]>,
     ) -> Result<Request<'scope, T>, Error> {
+        // `recv` has been made of the caller's borrow, which has ended the reborrow that the call's own pointer is of.
+        let call = Call { recv: recv.as_ptr().cast(), ..*call };
         // SAFETY: the addresses come from slices that the calling method borrows for 'scope,
         // and `scope` does not return before everything in `slots` is done.
-        let started = unsafe { self.comm.started(call) }?;
+        let started = unsafe { self.comm.started(&call) }?;
         let index = lock(&self.slots).add(started);
         Ok(Request { slots: &self.slots, index, recv, buffer: PhantomData })
     }
