@@ -728,6 +728,8 @@ const char *hopbine_error_name(int code);
 
 // Sets the error handler, which is called with `argument` whenever a call fails on any thread; null, the initial
 // value, for none. The handler must be callable from any thread until another one is set. It may end the process.
+// Returns when no other thread is in the handler that was set before, so that its argument can be freed: the caller
+// must hold no lock that the handler takes. A handler that sets another one does not wait for other threads.
 void hopbine_set_error_handler(hopbine_error_handler_t handler,
                                void *argument);
 

@@ -1,9 +1,10 @@
 //! How C learns of a failure: error codes, messages and the error handler.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hopbine::{Blame, BlockProblem, Error, Fault};
 
@@ -115,11 +116,18 @@ struct Handler {
 
 // SAFETY: the argument is only passed on; the caller that set it promises that any thread may use it.
 unsafe impl Send for Handler {}
+// SAFETY: as above.
+unsafe impl Sync for Handler {}
 
-static HANDLER: Mutex<Handler> =
-    Mutex::new(Handler { function: None, argument: std::ptr::null_mut() });
+/// The error handler; calls of it under way hold it as well.
+static HANDLER: Mutex<Option<Arc<Handler>>> = Mutex::new(None);
+
+/// How long a thread that replaces the handler sleeps between two looks at calls of the old one.
+const LOOK: Duration = Duration::from_millis(1);
 
 thread_local! {
+    /// Whether this thread is in an error handler.
+    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
     static LAST_ERROR: RefCell<(CString, bool)> = RefCell::default();
 }
 
@@ -138,12 +146,14 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
         return HOPBINE_SUCCESS;
     };
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
-    let Handler { function, argument } = *HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
+    let handler = HANDLER.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // A thread that is ending has no thread-local storage for the message any more.
     let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = (message.clone(), is_said_elsewhere));
-    if let Some(function) = function {
+    if let Some(Handler { function: Some(function), argument }) = handler.as_deref() {
+        let outer = IN_HANDLER.replace(true);
         // SAFETY: the caller that set the handler promised that it can be called like this.
-        unsafe { function(code, message.as_ptr(), argument) };
+        unsafe { function(code, message.as_ptr(), *argument) };
+        IN_HANDLER.set(outer);
     }
     code
 }
@@ -204,14 +214,64 @@ pub extern "C" fn hopbine_error_name(code: c_int) -> *const c_char {
 
 /// Sets the error handler, which is called with `argument` whenever a call fails on any thread; null, the initial
 /// value, for none. The handler must be callable from any thread until another one is set. It may end the process.
+/// Returns when no other thread is in the handler that was set before, so that its argument can be freed: the caller
+/// must hold no lock that the handler takes. A handler that sets another one does not wait for other threads.
 ///
 /// # Safety
-/// `handler` must be callable from any thread with `argument`, until another handler is set.
+/// `handler` must be callable from any thread with `argument`, until this function has set another handler and
+/// returned; if a handler calls it, also by other threads whose calls have failed before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_set_error_handler(
     handler: hopbine_error_handler_t,
     argument: *mut c_void,
 ) {
-    *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) =
-        Handler { function: handler, argument };
+    let new = Some(Arc::new(Handler { function: handler, argument }));
+    let mut old =
+        std::mem::replace(&mut *HANDLER.lock().unwrap_or_else(PoisonError::into_inner), new);
+    while !IN_HANDLER.get() && old.as_mut().is_some_and(|old| Arc::get_mut(old).is_none()) {
+        std::thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    fn fails() -> c_int {
+        entry(|| Err(Failure::new(HOPBINE_ERR_ARG, "wrong")))
+    }
+
+    unsafe extern "C" fn slow(_: c_int, _: *const c_char, argument: *mut c_void) {
+        // SAFETY: the test's.
+        let calls = unsafe { &*argument.cast::<AtomicU32>() };
+        calls.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(20 * LOOK);
+        calls.fetch_add(1, Ordering::SeqCst);
+    }
+
+    unsafe extern "C" fn replaces_itself(_: c_int, _: *const c_char, argument: *mut c_void) {
+        // SAFETY: as in the test.
+        unsafe { hopbine_set_error_handler(Some(slow), argument) };
+    }
+
+    #[test]
+    fn no_thread_is_in_a_handler_that_has_been_replaced() {
+        let calls = AtomicU32::new(0);
+        let argument = (&raw const calls).cast_mut().cast();
+        // SAFETY: any thread may use the argument, which lives longer than the handlers.
+        unsafe { hopbine_set_error_handler(Some(replaces_itself), argument) };
+        assert_eq!(fails(), HOPBINE_ERR_ARG);
+        std::thread::scope(|threads| {
+            threads.spawn(fails);
+            while calls.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            // SAFETY: as above.
+            unsafe { hopbine_set_error_handler(None, null_mut()) };
+            assert!(calls.load(Ordering::SeqCst).is_multiple_of(2), "a call is under way");
+        });
+    }
 }
