@@ -137,7 +137,7 @@ static int end(MPI_Comm comm, int key, void *value, void *extra) {
 
 /* Sets `status`, when all else that calls need is there: another thread may be about to read it. */
 static void try_to_start(void) {
-    int rank, size, good, first;
+    int rank, size, good, first, error;
     const char *reason = NULL;
     struct watch watch;
     wants_report = hopbine_report_wanted();
@@ -201,8 +201,8 @@ static void try_to_start(void) {
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &end_keyval, NULL);
         PMPI_Comm_set_attr(MPI_COMM_SELF, end_keyval, is_started ? &world : NULL);
-        state_of(MPI_COMM_WORLD);
-        state_of(MPI_COMM_SELF);
+        state_of(MPI_COMM_WORLD, 1, &error);
+        state_of(MPI_COMM_SELF, 1, &error);
         __atomic_store_n(&status, STARTED, __ATOMIC_RELEASE);
     }
 }
@@ -283,7 +283,7 @@ static void init_state(MPI_Comm comm, struct state *state) {
 }
 
 /* The communicator that this thread has MPI free. */
-static PER_THREAD MPI_Comm dying;
+static PER_THREAD MPI_Comm dying = MPI_COMM_NULL;
 
 MPI_Comm set_dying(MPI_Comm comm) {
     const MPI_Comm before = dying;
@@ -292,8 +292,7 @@ MPI_Comm set_dying(MPI_Comm comm) {
     return before;
 }
 
-/* The state of `comm`. If it has none yet, makes it if `creates`, else returns null. */
-static struct state *find_state(MPI_Comm comm, int creates) {
+struct state *state_of(MPI_Comm comm, int creates, int *error) {
     static PER_THREAD MPI_Comm last;
     static PER_THREAD struct state *of_last;
     static PER_THREAD unsigned long at;
@@ -304,33 +303,29 @@ static struct state *find_state(MPI_Comm comm, int creates) {
     if (comm == dying) return &of_dying;
     struct state *state = NULL;
     int found = 0;
-    if (PMPI_Comm_get_attr(comm, keyval, &state, &found) != MPI_SUCCESS) return NULL;
+    *error = PMPI_Comm_get_attr(comm, keyval, &state, &found);
+    if (*error != MPI_SUCCESS) return NULL;
     if (!found) {
         state = creates ? calloc(1, sizeof *state) : NULL;
         if (!state) return NULL;
+        in_hopbine++;
         init_state(comm, state);
         PMPI_Comm_set_attr(comm, keyval, state);
+        in_hopbine--;
     }
     last = comm, of_last = state, at = now;
     return state;
 }
 
-struct state *state_of(MPI_Comm comm) { return find_state(comm, 1); }
-
-struct state *existing_state_of(MPI_Comm comm) { return find_state(comm, 0); }
-
 void create_state(MPI_Comm comm) {
-    if (status != STARTED || in_hopbine || comm == MPI_COMM_NULL) return;
-    in_hopbine++;
-    state_of(comm);
-    in_hopbine--;
+    int error;
+    if (status == STARTED && !in_hopbine) state_of(comm, 1, &error);
 }
 
 void mark_revoked(MPI_Comm comm) {
+    int error = MPI_SUCCESS;
     if (status != STARTED || in_hopbine || comm == MPI_COMM_NULL) return;
-    in_hopbine++;
-    struct state *state = existing_state_of(comm);
-    if (!state && (state = calloc(1, sizeof *state))) PMPI_Comm_set_attr(comm, keyval, state);
+    struct state *state = state_of(comm, 0, &error);
+    if (!state && error == MPI_SUCCESS && (state = calloc(1, sizeof *state))) PMPI_Comm_set_attr(comm, keyval, state);
     if (state) state->reason = "a revoked communicator";
-    in_hopbine--;
 }

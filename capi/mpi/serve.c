@@ -107,12 +107,13 @@ int serve(struct call *call, int *code) {
         if (!wants_report) __atomic_fetch_or(&unserved_forms[call->collective], 1 << call->form, __ATOMIC_RELAXED);
         return 0;
     }
-    in_hopbine++;
     int served = 0, error = MPI_SUCCESS;
     *code = HOPBINE_SUCCESS;
     /* A non-blocking call may not wait for the other ranks. */
     const int is_local = call->form == NONBLOCKING;
-    struct state *state = is_local ? existing_state_of(call->comm) : state_of(call->comm);
+    struct state *state = state_of(call->comm, !is_local, &error);
+    if (error != MPI_SUCCESS) return *code = error, 1;
+    in_hopbine++;
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
     else if (state->reason) mark_unserved(call, state);
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);

@@ -95,6 +95,31 @@ static void uncommitted(MPI_Comm comm) {
     goes_on("uncommitted", comm);
 }
 
+/* The handle of no communicator, under Open MPI and MPICH, which raise its errors on one of these communicators. */
+static const MPI_Comm invalid = (MPI_Comm)0;
+static void handle_invalid(MPI_Errhandler handler) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+}
+
+static int n_told;
+static void tell(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    n_told++;
+}
+
+/* The error of an invalid communicator is raised once. */
+static void told_once(void) {
+    MPI_Errhandler handler;
+    int class = MPI_SUCCESS;
+    MPI_Comm_create_errhandler(tell, &handler);
+    handle_invalid(handler);
+    MPI_Error_class(CALL(Bcast)(recv, 1, MPI_INT, 0, invalid), &class);
+    EXPECT(class == MPI_ERR_COMM && n_told == 1);
+    handle_invalid(MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+}
+
 static jmp_buf back;
 
 static void leap(MPI_Comm *comm, int *code, ...) {
@@ -106,21 +131,26 @@ static void leap(MPI_Comm *comm, int *code, ...) {
 static void leaps(void) {
     MPI_Errhandler handler;
     MPI_Comm alone, made;
+    MPI_Request request;
     const int kept = 1;
     where = "leaps";
     MPI_Comm_dup(MPI_COMM_SELF, &alone);
     MPI_Comm_create_errhandler(leap, &handler);
     MPI_Comm_set_errhandler(alone, handler);
-    for (volatile int wrong = 0; rank == 0 && wrong < 4; wrong++) {
+    handle_invalid(handler);
+    for (volatile int wrong = 0; rank == 0 && wrong < 6; wrong++) {
         if (setjmp(back) != 0) continue;
         if (wrong == 0) CALL(Bcast)(recv, -1, MPI_INT, 0, alone);
         if (wrong == 1) CALL(Bcast)(recv, 1, MPI_INT, 5, alone);
         if (wrong == 2) CALL(Allreduce)(send, recv, 1, MPI_INT, MPI_OP_NULL, alone);
         if (wrong == 3) MPI_Cart_sub(alone, &kept, &made);
+        if (wrong == 4) CALL(Bcast)(recv, 1, MPI_INT, 0, invalid);
+        if (wrong == 5) CALL(Ibcast)(recv, 1, MPI_INT, 0, invalid, &request);
         fprintf(stderr, "the handler was not called for %d\n", wrong);
         MPI_Abort(MPI_COMM_WORLD, 5);
     }
     goes_on("handlers that leap", MPI_COMM_WORLD);
+    handle_invalid(MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&handler);
     MPI_Comm_free(&alone);
 }
@@ -152,6 +182,7 @@ int main(int argc, char **argv) {
         uncommitted(of[c]);
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    told_once();
     leaps();
     MPI_Comm_free(&copy);
     MPI_Comm_free(&turned);
