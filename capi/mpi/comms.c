@@ -282,11 +282,12 @@ static void init_state(MPI_Comm comm, struct state *state) {
     free(members);
 }
 
-/* The communicator that this thread has MPI free. */
+/* The communicator that this thread has MPI free, until MPI returns. If a callback has left MPI by a leap or an
+ * exception, until MPI frees that communicator after all, or gives its handle to another. */
 static PER_THREAD MPI_Comm dying = MPI_COMM_NULL;
 
 MPI_Comm set_dying(MPI_Comm comm) {
-    const MPI_Comm before = dying;
+    const MPI_Comm before = comm == dying ? MPI_COMM_NULL : dying;
     dying = comm;
     __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
     return before;
@@ -319,6 +320,7 @@ struct state *state_of(MPI_Comm comm, int creates, int *error) {
 
 void create_state(MPI_Comm comm) {
     int error;
+    if (comm == dying) dying = MPI_COMM_NULL;
     if (status == STARTED && !in_hopbine) state_of(comm, 1, &error);
 }
 

@@ -3,10 +3,15 @@
 
 #include "interposed.h"
 
+/* Whether MPI frees no communicator of this handle. Its error handler may not return, and a note would stay. */
+static int is_refused(MPI_Comm comm) {
+    return comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF || comm == MPI_COMM_NULL;
+}
+
 #define FREE(NAME)                                                                                 \
     EXPORTED int NAME(MPI_Comm *comm) {                                                            \
         FIND(P##NAME);                                                                             \
-        if (!comm) return next(comm);                                                              \
+        if (!comm || is_refused(*comm)) return next(comm);                                         \
         /* A delete callback may free another one. */                                              \
         const MPI_Comm outer = set_dying(*comm);                                                   \
         const int code = next(comm);                                                               \

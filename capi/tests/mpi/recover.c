@@ -138,7 +138,7 @@ static void leaps(void) {
     MPI_Comm_create_errhandler(leap, &handler);
     MPI_Comm_set_errhandler(alone, handler);
     handle_invalid(handler);
-    for (volatile int wrong = 0; rank == 0 && wrong < 6; wrong++) {
+    for (volatile int wrong = 0; rank == 0 && wrong < 7; wrong++) {
         if (setjmp(back) != 0) continue;
         if (wrong == 0) CALL(Bcast)(recv, -1, MPI_INT, 0, alone);
         if (wrong == 1) CALL(Bcast)(recv, 1, MPI_INT, 5, alone);
@@ -146,6 +146,7 @@ static void leaps(void) {
         if (wrong == 3) MPI_Cart_sub(alone, &kept, &made);
         if (wrong == 4) CALL(Bcast)(recv, 1, MPI_INT, 0, invalid);
         if (wrong == 5) CALL(Ibcast)(recv, 1, MPI_INT, 0, invalid, &request);
+        if (wrong == 6) made = MPI_COMM_WORLD, MPI_Comm_free(&made);
         fprintf(stderr, "the handler was not called for %d\n", wrong);
         MPI_Abort(MPI_COMM_WORLD, 5);
     }
@@ -153,6 +154,33 @@ static void leaps(void) {
     handle_invalid(MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&handler);
     MPI_Comm_free(&alone);
+}
+
+static int leap_once(MPI_Comm comm, int key, void *value, void *extra) {
+    static int has_leapt;
+    (void)comm, (void)key, (void)value, (void)extra;
+    if (!has_leapt++) longjmp(back, 1);
+    return MPI_SUCCESS;
+}
+
+/* A delete callback that does not return on one rank; the next communicator may have the handle. */
+static void leaps_from_free(void) {
+    static MPI_Comm made, again;
+    int key;
+    where = "leaps from free";
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leap_once, &key, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    again = made;
+    if (rank == 0 && setjmp(back) == 0) {
+        MPI_Comm_set_attr(made, key, NULL);
+        MPI_Comm_free(&made);
+        EXPECT(!"the callback was called");
+    }
+    MPI_Comm_free(&again);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    goes_on("a callback that leaps", made);
+    MPI_Comm_free(&made);
 }
 
 int main(int argc, char **argv) {
@@ -184,6 +212,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     told_once();
     leaps();
+    leaps_from_free();
     MPI_Comm_free(&copy);
     MPI_Comm_free(&turned);
     MPI_Finalize();
