@@ -125,14 +125,13 @@ int serve(struct call *call, int *code) {
     return served;
 }
 
-/* The list of counts from which the report computes the bytes of a call without a count of its own; null if there is
- * none. */
-static const void *counts_passed(const struct call *call, int *is_sent) {
+/* Whether the report computes a call's bytes from its send side. The send side of a scatter and the receive side of a
+ * gather are significant on the root only, and a side with MPI_IN_PLACE is not. */
+static int is_send_side(const struct call *call) {
     const enum collective c = call->collective;
-    const int has_own = c != ALLTOALLV && c != REDUCE_SCATTER && call->send != MPI_IN_PLACE && call->recv != MPI_IN_PLACE;
-    if (!call->lists || c == ALLTOALLW || has_own) return NULL;
-    *is_sent = c == SCATTERV || (c == ALLTOALLV && call->send != MPI_IN_PLACE);
-    return *is_sent || c == REDUCE_SCATTER ? call->lists->send_counts : call->lists->recv_counts;
+    if (c == SCATTER || c == SCATTERV) return call->root == MPI_ROOT || call->recv == MPI_IN_PLACE;
+    if (c == GATHER || c == GATHERV) return call->root != MPI_ROOT && call->send != MPI_IN_PLACE;
+    return call->send != MPI_IN_PLACE && (call->send_count != 0 || c == ALLGATHERV || c == ALLTOALLV);
 }
 
 /* The call's largest block, as the report has it for an alltoallv that hopbine serves. */
@@ -149,12 +148,17 @@ static MPI_Count largest(const struct call *call, const void *counts) {
 int passed(const struct call *call, int code) {
     if (!wants_report || !call->reason) return code;
     MPI_Count bytes = 0, size = 0;
-    int is_sent = call->send_count != 0;
-    const void *const list = code == MPI_SUCCESS ? counts_passed(call, &is_sent) : NULL;
-    const MPI_Datatype type = is_sent ? call->send_type : call->recv_type;
-    const MPI_Count count = list ? largest(call, list) : is_sent ? call->send_count : call->recv_count;
-    if (code == MPI_SUCCESS && count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS)
-        bytes = count * size;
+    const enum collective c = call->collective;
+    /* With a root of MPI_PROC_NULL no argument is significant. */
+    if (code == MPI_SUCCESS && call->root != MPI_PROC_NULL && c != ALLTOALLW) {
+        const int is_sent = is_send_side(call);
+        const MPI_Datatype type = is_sent ? call->send_type : call->recv_type;
+        /* Null if the side is one block. */
+        const void *counts = NULL;
+        if (call->lists) counts = is_sent || c == REDUCE_SCATTER ? call->lists->send_counts : call->lists->recv_counts;
+        const MPI_Count count = counts ? largest(call, counts) : is_sent ? call->send_count : call->recv_count;
+        if (count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS) bytes = count * size;
+    }
     char by[96];
     snprintf(by, sizeof by, "MPI: %s", call->reason);
     hopbine_report_add(call_name(call->collective, call->form), (uint64_t)bytes, by,
