@@ -112,6 +112,8 @@ static void stop(void) {
 static void await_all_ranks(void) {
     MPI_Request request;
     uint64_t seen = 0;
+    /* A rank that has been lost ends the wait, where MPI tells of it. */
+    PMPI_Comm_set_errhandler(exchange_comm, MPI_ERRORS_RETURN);
     int are_here = PMPI_Ibarrier(exchange_comm, &request) != MPI_SUCCESS;
     while (!are_here) {
         hopbine_progress(world, 1, &seen);
