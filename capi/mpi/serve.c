@@ -4,9 +4,23 @@
  * the collective, the operator, and the amount of data, which MPI demands to be the same in bytes even if ranks
  * describe it by different types. A call with an error that only one rank can see, a negative count for instance,
  * goes to MPI on that rank, and MPI raises the error. */
+#include "interposed.h"
 #include "job.h"
 
 #include <stdio.h>
+
+/* The name in Open MPI 5; MPICH's begins with MPIX. */
+#if defined MPI_ERR_PROC_FAILED && !defined MPIX_ERR_PROC_FAILED
+#define MPIX_ERR_PROC_FAILED MPI_ERR_PROC_FAILED
+#endif
+
+/* The class of a lost rank: ULFM's, if this MPI has that. */
+static int class_of_lost(void) {
+#ifdef MPIX_ERR_PROC_FAILED
+    if (find_mpi_function("PMPIX_Comm_revoke")) return MPIX_ERR_PROC_FAILED;
+#endif
+    return MPI_ERR_OTHER;
+}
 
 int print_failure(int code, const char *message, int is_said_elsewhere) {
     if (code < 0) {
@@ -17,6 +31,7 @@ int print_failure(int code, const char *message, int is_said_elsewhere) {
     if (!is_said_elsewhere) fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), message);
     return code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
            : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER
+           : code == HOPBINE_ERR_LOST ? class_of_lost()
                                         : MPI_ERR_OTHER;
 }
 

@@ -28,6 +28,7 @@ build_doors() {
   for name in calls threads recover requests attributes; do
     beside "$MPICC" "${flags[@]}" -DHB "capi/tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
   done
+  [ "$mpi" != mpich ] || beside "$MPICC" "${flags[@]}" capi/tests/mpi/lost.c -o "$programs/lost"
   [ "$mpi" != openmpi ] ||
     beside "$MPICC" "${flags[@]}" -DMPIX capi/tests/mpi/requests.c -o "$programs/requests-mpix"
   for name in heat fft cg; do
@@ -316,6 +317,8 @@ run_doors() {
   ranks 3 "$preload" "$programs/attributes" || status=1
   ranks 3 "$programs/attributes-hb" || status=1
   ranks 3 HOPBINE_START=call "$programs/attributes-hb" || status=1
+  # A rank is lost. Open MPI's launcher ends the others.
+  [ "$mpi" != mpich ] || MPIEXEC="$MPIEXEC -disable-auto-cleanup" ranks 3 "$preload" "$programs/lost" || status=1
   # A rank that comes to MPI_Finalize late is no error, and nothing is said.
   said=$(export "${preload?}" HOPBINE_TIMEOUT=3; launch_within "$limit" 3 "$programs/late" 2>&1) || status=1
   [ "$said" = "all have ended" ] || { printf 'FAILED: a rank that is late in MPI_Finalize\n%s\n' "$said"; status=1; }
