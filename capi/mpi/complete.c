@@ -14,7 +14,7 @@
 
 static int has_none(const int *number) { return in_hopbine || !__atomic_load_n(number, __ATOMIC_RELAXED); }
 
-/* The requests of a call that have failed. */
+/* The requests of a call that have failed; null once their error has been taken. */
 struct failures {
     int n;
     struct {
@@ -40,17 +40,28 @@ static struct failures drive(int most, int n, const MPI_Request requests[]) {
 }
 
 /* The error of the request at index `at`, or MPI_SUCCESS. */
-static int failure_of(const struct failures *failures, int at, MPI_Comm *comm) {
-    for (int f = 0; f < failures->n; f++)
-        if (failures->list[f].at == at) return take_failure(failures->list[f].request, comm);
+static int failure_of(struct failures *failures, int at, MPI_Comm *comm) {
+    for (int f = 0; f < failures->n; f++) {
+        struct request *const failed = failures->list[f].request;
+        if (failures->list[f].at != at) continue;
+        failures->list[f].request = NULL;
+        return take_failure(failed, comm);
+    }
     return MPI_SUCCESS;
+}
+
+/* Leaves the requests whose error has not been taken to a later call. */
+static void leave(struct failures *failures) {
+    for (int f = 0; f < failures->n; f++)
+        if (failures->list[f].request) leave_failure(failures->list[f].request);
+    free(failures->list);
 }
 
 /* Ends a call about one request, the one at index `at`; a negative `at` means none. */
 static int end_one(struct failures *failures, int at, int code) {
     MPI_Comm comm = MPI_COMM_WORLD;
     const int error = code == MPI_SUCCESS && at >= 0 ? failure_of(failures, at, &comm) : MPI_SUCCESS;
-    free(failures->list);
+    leave(failures);
     if (error == MPI_SUCCESS) return code;
     PMPI_Comm_call_errhandler(comm, error);
     return error;
@@ -66,7 +77,7 @@ static int end_several(struct failures *failures, int n, const int *places, MPI_
             statuses[at].MPI_ERROR = error;
         has_failed |= error != MPI_SUCCESS;
     }
-    free(failures->list);
+    leave(failures);
     if (!has_failed || code != MPI_SUCCESS) return code;
     PMPI_Comm_call_errhandler(comm, MPI_ERR_IN_STATUS);
     return MPI_ERR_IN_STATUS;
@@ -204,7 +215,7 @@ static int end_all(const struct all *all, int code) {
         struct failures failures = drive(left ? POLLS_PER_ROUND : 1, N, REQUESTS);                 \
         const int code = call;                                                                     \
         if (code != MPI_SUCCESS || (is_done)) return end;                                          \
-        free(failures.list);                                                                       \
+        leave(&failures);                                                                          \
         if (has_none(&n_outstanding)) return direct;                                               \
         if (left == 0) sched_yield();                                                              \
     }
@@ -295,7 +306,8 @@ ALIAS_PMPI(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places
 EXPORTED int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     FIND(PMPI_Request_get_status);
     if (has_none(&n_outstanding)) return next(request, flag, status);
-    free(drive(1, 1, &request).list);
+    struct failures failures = drive(1, 1, &request);
+    leave(&failures);
     return test_status(request, flag, status, count_tests());
 }
 ALIAS_PMPI(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
@@ -347,7 +359,8 @@ static int each_status_some(int n, const MPI_Request requests[], int *n_done, in
         if (!next) next = (__typeof__(next))find_mpi_function("PMPI_Request_get_status_" #WHICH);  \
         if (!has_none(&n_outstanding)) {                                                           \
             drive_requests(1, 1);                                                                  \
-            free(drive(1, n, requests).list);                                                      \
+            struct failures failures = drive(1, n, requests);                                      \
+            leave(&failures);                                                                      \
         }                                                                                          \
         return next ? next ARGUMENTS : each_status_##WHICH ARGUMENTS;                              \
     }                                                                                              \

@@ -64,7 +64,10 @@ struct request *failed_request(MPI_Request native) {
     struct request *const request = find_request(native);
     const int has_failed = request && request->phase == FAILED;
     in_hopbine++;
-    if (has_failed) complete_native(request);
+    if (has_failed) {
+        hide_request(request);
+        complete_native(request);
+    }
     in_hopbine--;
     pthread_mutex_unlock(&lock_of_requests);
     return has_failed ? request : NULL;
@@ -75,9 +78,17 @@ int take_failure(struct request *failed, MPI_Comm *comm) {
     *comm = comm_of(failed);
     const int error = print_failure(failed->code, failed->message ? failed->message : "", failed->is_said_elsewhere);
     count(&n_failed, -1);
+    /* A persistent request keeps its handle. */
+    show_request(failed);
     deactivate_request(failed);
     pthread_mutex_unlock(&lock_of_requests);
     return error;
+}
+
+void leave_failure(struct request *failed) {
+    pthread_mutex_lock(&lock_of_requests);
+    show_request(failed);
+    pthread_mutex_unlock(&lock_of_requests);
 }
 
 int free_request(MPI_Request native, MPI_Comm *comm) {

@@ -47,6 +47,10 @@ static inline void count(int *number, int by) { __atomic_store_n(number, *number
 /* The request of hopbine's with this handle, unless it has been freed; else null. */
 struct request *find_request(MPI_Request native);
 
+/* Adds a request to those that find_request() finds; removes it, if it is there. */
+void show_request(struct request *request);
+void hide_request(struct request *request);
+
 /* Whether end_request() will end the request, unless an error occurs until then. */
 static inline int ends_without_mpi(const struct request *request) {
     return !request->is_persistent && request->code == HOPBINE_SUCCESS;

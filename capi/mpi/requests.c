@@ -55,11 +55,21 @@ static struct request **bucket_of(MPI_Request native) {
     return &by_handle[(uint64_t)(uintptr_t)native * 0x9e3779b97f4a7c15u >> 54];
 }
 
+void show_request(struct request *request) {
+    struct request **const bucket = bucket_of(request->native);
+    request->next_in_bucket = *bucket;
+    *bucket = request;
+}
+
+void hide_request(struct request *request) {
+    struct request **at = bucket_of(request->native);
+    while (*at && *at != request) at = &(*at)->next_in_bucket;
+    if (*at) *at = request->next_in_bucket;
+}
+
 void drop_request(struct request *request) {
     if (request->index >= 0) {
-        struct request **at = bucket_of(request->native);
-        while (*at && *at != request) at = &(*at)->next_in_bucket;
-        if (*at) *at = request->next_in_bucket;
+        hide_request(request);
         all_requests[request->index] = NULL;
         if (first_free > request->index) first_free = request->index;
         count(&n_requests, -1);
@@ -198,9 +208,7 @@ static int keep(struct request *request, const struct call *call) {
     if (!duplicate_types(&request->job) || !add_to_list(request)) return MPI_ERR_NO_MEM;
     request->tag = begin_receive(request->is_persistent, &request->native);
     if (!request->tag) return MPI_ERR_NO_MEM;
-    struct request **const bucket = bucket_of(request->native);
-    request->next_in_bucket = *bucket;
-    *bucket = request;
+    show_request(request);
     *call->request = request->native;
     if (request->is_persistent) return MPI_SUCCESS;
     activate_request(request);

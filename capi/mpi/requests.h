@@ -37,12 +37,16 @@ struct ended end_some(int n, MPI_Request natives[], int most, int places[]);
  * that are not null. */
 enum found check_requests(int n, const MPI_Request natives[]);
 
-/* The request of this handle if it has failed, else null. MPI now knows that it is done. */
+/* The request of this handle if it has failed, else null. MPI now knows that it is done. Once MPI has freed the handle,
+ * another thread's request may get it, so that nothing finds the failed one by it until one of the calls below. */
 struct request *failed_request(MPI_Request native);
 
 /* Returns the error of a failed request, and the communicator on which to raise it. The request no longer counts as
  * failed. */
 int take_failure(struct request *failed, MPI_Comm *comm);
+
+/* Leaves a failed request, whose handle MPI has not freed, to a later call. */
+void leave_failure(struct request *failed);
 
 /* Starts those of these requests that are persistent requests of hopbine's. MPI has started its receives already. */
 void start_requests(int n, const MPI_Request natives[]);
