@@ -126,8 +126,8 @@ struct state {
 };
 
 /* The state of `comm`. If it has none yet: null, or a new one if `creates`, which is collective. All ranks get the same
- * answer if they have made the same calls on it. If `comm` is not valid, MPI raises that here, perhaps in a handler that
- * does not return, and *error is set: the program's communicators come here before `in_hopbine` is raised. */
+ * answer if they have made the same calls on it. If `comm` is not valid, MPI raises that here, perhaps in a handler
+ * that does not return, and *error is set: the program's communicators come here before `in_hopbine` is raised. */
 struct state *state_of(MPI_Comm comm, int creates, int *error);
 
 /* Changes whenever a communicator is freed, which invalidates what threads have cached of their last communicator. */

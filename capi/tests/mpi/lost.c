@@ -1,5 +1,5 @@
-/* The last rank ends without a word. The others' next call has the class of a lost rank. They end alike: MPI_Finalize would
- * wait. Prints "the loss is told" on rank 0. */
+/* The last rank ends without a word. The others' next call has the class of a lost rank. They end alike: MPI_Finalize
+ * would wait. Prints "the loss is told" on rank 0. */
 #include "program.h"
 
 #include <unistd.h>

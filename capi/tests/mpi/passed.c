@@ -1,7 +1,7 @@
 /* HB_ calls, some served by hopbine and some passed to MPI, for a report that counts them: 3 allreduces of one int on
- * a communicator that the program made, 5 on a communicator of one rank, 7 alltoallw without data, a reduce_scatter on an
- * intercommunicator, whose list of counts, one for each rank of this group, ends with a page, and two scatters, which
- * HOPBINE_EXCEPT leaves to MPI. Prints "all are made" on rank 0. */
+ * a communicator that the program made, 5 on a communicator of one rank, 7 alltoallw without data, a reduce_scatter on
+ * an intercommunicator, whose list of counts, one for each rank of this group, ends with a page, and two scatters,
+ * which HOPBINE_EXCEPT leaves to MPI. Prints "all are made" on rank 0. */
 #define _GNU_SOURCE
 #define HB
 #include "program.h"
@@ -12,7 +12,7 @@
 
 enum { MOST_RANKS = 16 };
 
-/* A scatter from `root`, the first rank. The other side's arguments are not significant there, or on the other ranks. */
+/* A scatter from `root`, the first rank, with garbage for arguments that are not significant. */
 static void scatter(int root, MPI_Comm comm) {
     const MPI_Datatype none = (MPI_Datatype)(intptr_t)12345;
     int values[MOST_RANKS], value = 1;
