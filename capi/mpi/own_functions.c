@@ -15,8 +15,6 @@
 #define PMPI_Cancel OWN(PMPI_Cancel)
 #define PMPI_Comm_free OWN(PMPI_Comm_free)
 #define PMPI_Comm_split OWN(PMPI_Comm_split)
-#define PMPI_Iallgather OWN(PMPI_Iallgather)
-#define PMPI_Iallgatherv OWN(PMPI_Iallgatherv)
 #define PMPI_Ibarrier OWN(PMPI_Ibarrier)
 #define PMPI_Ibcast OWN(PMPI_Ibcast)
 #define PMPI_Improbe OWN(PMPI_Improbe)

@@ -71,15 +71,6 @@ static int group_free(word *group) { WITH(MPI_Group, group, PMPI_Group_free(&own
 static int group_translate_ranks(word from, int n, const int *ranks, word to, int *found) {
     return PMPI_Group_translate_ranks((MPI_Group)from, n, ranks, (MPI_Group)to, found);
 }
-static int iallgather(const void *send, int n, word type, void *recv, int m, word to, word comm, word *request) {
-    WITH(MPI_Request, request,
-         PMPI_Iallgather(send, n, (MPI_Datatype)type, recv, m, (MPI_Datatype)to, (MPI_Comm)comm, &own));
-}
-static int iallgatherv(const void *send, int n, word type, void *recv, const int *counts, const int *displs, word to,
-                       word comm, word *request) {
-    WITH(MPI_Request, request,
-         PMPI_Iallgatherv(send, n, (MPI_Datatype)type, recv, counts, displs, (MPI_Datatype)to, (MPI_Comm)comm, &own));
-}
 static int ibarrier(word comm, word *request) { WITH(MPI_Request, request, PMPI_Ibarrier((MPI_Comm)comm, &own)); }
 static int ibcast(void *buffer, int n, word type, int root, word comm, word *request) {
     WITH(MPI_Request, request, PMPI_Ibcast(buffer, n, (MPI_Datatype)type, root, (MPI_Comm)comm, &own));
@@ -164,7 +155,7 @@ static int source_of(const struct status *status) { return ((const MPI_Status *)
     F(allreduce) F(barrier) F(cancel) F(comm_free) F(comm_get_attr) F(comm_group) F(comm_rank)     \
     F(comm_set_errhandler) F(comm_size) F(comm_split) F(comm_test_inter) F(error_string)           \
     F(finalize) F(finalized) F(get_count) F(get_library_version) F(group_free)                     \
-    F(group_translate_ranks) F(iallgather) F(iallgatherv) F(ibarrier) F(ibcast) F(improbe)         \
+    F(group_translate_ranks) F(ibarrier) F(ibcast) F(improbe)                                      \
     F(imrecv) F(init_thread) F(initialized) F(intercomm_create) F(iprobe) F(irecv)                 \
     F(is_thread_main) F(isend) F(issend) F(query_thread) F(receive) F(request_free)                \
     F(request_get_status) F(send_now) F(sendrecv) F(test) F(test_cancelled) F(testall)             \

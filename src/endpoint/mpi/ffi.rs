@@ -115,8 +115,6 @@ functions {
     get_library_version PMPI_Get_library_version(text: *mut c_char, length: *mut c_int);
     group_free PMPI_Group_free(group: *mut MPI_Group);
     group_translate_ranks PMPI_Group_translate_ranks(from: MPI_Group, n: c_int, ranks: *const c_int, to: MPI_Group, found: *mut c_int);
-    iallgather PMPI_Iallgather(send: *const c_void, n: c_int, kind: MPI_Datatype, recv: *mut c_void, m: c_int, to: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request);
-    iallgatherv PMPI_Iallgatherv(send: *const c_void, n: c_int, kind: MPI_Datatype, recv: *mut c_void, counts: *const c_int, displs: *const c_int, to: MPI_Datatype, comm: MPI_Comm, request: *mut MPI_Request);
     ibarrier PMPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request);
     ibcast PMPI_Ibcast(buffer: *mut c_void, n: c_int, kind: MPI_Datatype, root: c_int, comm: MPI_Comm, request: *mut MPI_Request);
     improbe PMPI_Improbe(from: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status);

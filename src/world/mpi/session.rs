@@ -16,8 +16,8 @@ pub(in crate::world) struct Session {
     pub(in crate::world) library: Arc<Library>,
     /// Of the ranks of the program's communicator.
     pub(super) comm: Comm,
-    /// Of the same ranks, for roll calls.
-    pub(super) roll_call_comm: Comm,
+    /// Of the same ranks, for exchanges and roll calls.
+    pub(super) exchange_comm: Comm,
     pub(super) rank: Rank,
     pub(super) n_ranks: u32,
     /// All communicators that are to be freed at the end.
@@ -54,7 +54,7 @@ impl Session {
         // SAFETY: as above.
         let comm = unsafe { communicator_like(comm) }?;
         // SAFETY: as above.
-        let roll_call_comm = unsafe { communicator_like(comm) }?;
+        let exchange_comm = unsafe { communicator_like(comm) }?;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a communicator of ours.
         unsafe {
@@ -63,12 +63,12 @@ impl Session {
         }
         drop(inside);
         let (comms, state) =
-            (Mutex::new(vec![comm, roll_call_comm]), Mutex::new(StartUpState::Running));
+            (Mutex::new(vec![comm, exchange_comm]), Mutex::new(StartUpState::Running));
         let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
         Ok(Arc::new(Session {
             library,
             comm,
-            roll_call_comm,
+            exchange_comm,
             rank,
             n_ranks,
             comms,
