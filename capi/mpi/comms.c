@@ -62,7 +62,7 @@ const char *kind_of_mpi(void) {
     return strstr(text, "Open MPI") ? "Open MPI" : is_of_mpich ? "MPICH" : NULL;
 }
 
-/* Says after HOPBINE_TIMEOUT whom this rank waits for, unless the watch is over before. */
+/* Says after HOPBINE_TIMEOUT that this rank waits, unless the watch is over before. */
 static void *watch(void *argument) {
     struct watch *const this = argument;
     struct timespec until;
@@ -71,7 +71,8 @@ static void *watch(void *argument) {
     until.tv_sec += (time_t)this->seconds + 1;
     while ((code = sem_timedwait(&this->is_over, &until)) != 0 && errno == EINTR) continue;
     if (code != 0)
-        fprintf(stderr, "hopbine: rank %d has waited %g s for other ranks to start hopbine; it may not be loaded there\n",
+        fprintf(stderr,
+                "hopbine: rank %d has waited %g s for other ranks to start hopbine; one may be late, or it may not be loaded there\n",
                 this->rank, this->seconds);
     return NULL;
 }
@@ -87,7 +88,8 @@ void begin_watch(struct watch *this) {
     /* The program's signals are its own threads'. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    this->is_on = pthread_create(&this->thread, NULL, watch, this) == 0;
+    /* Only the first ranks say it, of which one may be what the others wait for. */
+    this->is_on = this->rank < 2 && pthread_create(&this->thread, NULL, watch, this) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
