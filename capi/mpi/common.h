@@ -119,6 +119,8 @@ static inline void note_call(void) { __atomic_store_n(&retests_left, RETESTS_AFT
 struct state {
     hopbine_comm_t comm;
     int size, rank;
+    /* Whether all ranks are known to be of this rank's MPI_COMM_WORLD. */
+    int is_of_world;
     /* Why MPI serves all calls on it; null if hopbine does. */
     const char *reason;
     /* The cache of served calls (call_cache.c); null before the first. */
@@ -149,8 +151,8 @@ static inline int is_unserved(enum collective collective, enum form form, MPI_Co
             last_unserved_comm.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1);
 }
 
-/* Makes the state of a new communicator. All of its ranks call this. */
-void create_state(MPI_Comm comm);
+/* Makes the state of a new communicator, made from `parent`. All of its ranks call this. */
+void create_state(MPI_Comm comm, MPI_Comm parent);
 
 /* Notes that this thread has MPI free `comm`; returns the communicator noted before. Delete callbacks of the program's
  * attributes may call collectives on it, which MPI serves, on all ranks: its state may be gone already, and MPI would

@@ -253,9 +253,33 @@ static uint64_t agree(uint64_t number, void *comm) {
     return PMPI_Bcast(&number, 1, MPI_UINT64_T, 0, *(MPI_Comm *)comm) == MPI_SUCCESS ? number : 0;
 }
 
-/* Makes hopbine's communicator of the ranks of `comm`; all of them call it. */
-static void init_state(MPI_Comm comm, struct state *state) {
-    int is_inter, compared;
+/* Writes the ranks in MPI_COMM_WORLD of the ranks of `comm`; returns whether all of them are of it. Ranks that know
+ * this of `parent`, which `comm` was made from, tell each other their own: to translate a group, Open MPI searches all
+ * of MPI_COMM_WORLD for each of its ranks. Other communicators may contain ranks of another MPI_COMM_WORLD, on which
+ * hopbine may not run. */
+static int translate(MPI_Comm comm, const struct state *state, MPI_Comm parent, int *ranks) {
+    int error, own;
+    const struct state *const known = state_of(parent, 0, &error);
+    MPI_Group group;
+    if (parent == MPI_COMM_WORLD || (known && known->is_of_world)) {
+        PMPI_Comm_rank(MPI_COMM_WORLD, &own);
+        return PMPI_Allgather(&own, 1, MPI_INT, ranks, 1, MPI_INT, comm) == MPI_SUCCESS;
+    }
+    int *const members = malloc((size_t)state->size * sizeof *members);
+    for (int rank = 0; rank < state->size; rank++) members[rank] = rank;
+    PMPI_Comm_group(comm, &group);
+    PMPI_Group_translate_ranks(group, state->size, members, world_group, ranks);
+    PMPI_Group_free(&group);
+    free(members);
+    for (int rank = 0; rank < state->size; rank++)
+        if (ranks[rank] == MPI_UNDEFINED) return 0;
+    return 1;
+}
+
+/* Makes hopbine's communicator of the ranks of `comm`; all of them call it. `parent` is what it was made from, or null
+ * if this is not known. */
+static void init_state(MPI_Comm comm, struct state *state, MPI_Comm parent) {
+    int is_inter;
     PMPI_Comm_test_inter(comm, &is_inter);
     PMPI_Comm_rank(comm, &state->rank);
     PMPI_Comm_size(comm, &state->size);
@@ -267,23 +291,18 @@ static void init_state(MPI_Comm comm, struct state *state) {
         state->reason = "a rank alone";
         return;
     }
-    PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
-    if (compared == MPI_IDENT) {
+    if (comm == MPI_COMM_WORLD) {
         state->comm = world;
+        state->is_of_world = 1;
         return;
     }
-    int *members = malloc(2 * (size_t)state->size * sizeof *members), *ranks = members + state->size;
-    MPI_Group group;
-    PMPI_Comm_group(comm, &group);
-    for (int rank = 0; rank < state->size; rank++) members[rank] = rank;
-    PMPI_Group_translate_ranks(group, state->size, members, world_group, ranks);
-    PMPI_Group_free(&group);
-    for (int rank = 0; rank < state->size; rank++)
-        if (ranks[rank] == MPI_UNDEFINED) state->reason = "ranks that are not of MPI_COMM_WORLD";
-    if (!state->reason &&
-        hopbine_comm_join(world, state->size, ranks, agree, &comm, &state->comm) != HOPBINE_SUCCESS)
+    int *const ranks = malloc((size_t)state->size * sizeof *ranks);
+    state->is_of_world = translate(comm, state, parent, ranks);
+    if (!state->is_of_world)
+        state->reason = "ranks that are not of MPI_COMM_WORLD";
+    else if (hopbine_comm_join(world, state->size, ranks, agree, &comm, &state->comm) != HOPBINE_SUCCESS)
         state->reason = "no further communicator could be made";
-    free(members);
+    free(ranks);
 }
 
 /* The communicator that this thread has MPI free, until MPI returns. If a callback has left MPI by a leap or an
@@ -297,7 +316,8 @@ MPI_Comm set_dying(MPI_Comm comm) {
     return before;
 }
 
-struct state *state_of(MPI_Comm comm, int creates, int *error) {
+/* state_of() for a communicator made from `parent`, as init_state() takes it. */
+static struct state *find_state(MPI_Comm comm, int creates, MPI_Comm parent, int *error) {
     static PER_THREAD MPI_Comm last;
     static PER_THREAD struct state *of_last;
     static PER_THREAD unsigned long at;
@@ -314,7 +334,7 @@ struct state *state_of(MPI_Comm comm, int creates, int *error) {
         state = creates ? calloc(1, sizeof *state) : NULL;
         if (!state) return NULL;
         in_hopbine++;
-        init_state(comm, state);
+        init_state(comm, state, parent);
         PMPI_Comm_set_attr(comm, keyval, state);
         in_hopbine--;
     }
@@ -322,10 +342,14 @@ struct state *state_of(MPI_Comm comm, int creates, int *error) {
     return state;
 }
 
-void create_state(MPI_Comm comm) {
+struct state *state_of(MPI_Comm comm, int creates, int *error) {
+    return find_state(comm, creates, MPI_COMM_NULL, error);
+}
+
+void create_state(MPI_Comm comm, MPI_Comm parent) {
     int error;
     if (comm == dying) dying = MPI_COMM_NULL;
-    if (status == STARTED && !in_hopbine) state_of(comm, 1, &error);
+    if (status == STARTED && !in_hopbine) find_state(comm, 1, parent, &error);
 }
 
 void mark_revoked(MPI_Comm comm) {

@@ -8,7 +8,7 @@
     EXPORTED int NAME PARAMETERS {                                                                 \
         FIND(P##NAME);                                                                             \
         const int code = next ARGUMENTS;                                                           \
-        if (code == MPI_SUCCESS && made) create_state(*made);                                      \
+        if (code == MPI_SUCCESS && made) create_state(*made, comm);                                \
         return code;                                                                               \
     }                                                                                              \
     ALIAS_PMPI(NAME, PARAMETERS)
