@@ -130,6 +130,12 @@ impl OwnedBlocks {
         &self.counts
     }
 
+    /// Bytes of the lists.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        let n_lists = 1 + u64::from(self.displacements.is_some());
+        n_lists * size_of_val::<[u64]>(&self.counts) as u64
+    }
+
     pub(crate) fn equals(&self, blocks: Blocks<'_>) -> bool {
         *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
     }

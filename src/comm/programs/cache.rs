@@ -12,8 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::idle_budget::{IdleBudget, IdleOperations};
 use super::key::{Key, PlanKey, amount};
-use super::ready::{Compiled, PROGRAM_LIMIT, Ready, is_worth_keeping};
+use super::ready::{
+    Compiled, LISTED_BYTES_LIMIT, LISTED_PROGRAMS, PROGRAM_LIMIT, Ready, is_worth_keeping,
+};
 use crate::comm::call::Call;
+use crate::comm::call::blocks::Form;
 use crate::comm::call::options::CallOptions;
 use crate::engine::{CheckedPlan, Program};
 use crate::sync::lock;
@@ -60,6 +63,21 @@ pub(crate) enum CacheHit {
     Program(Compiled),
 }
 
+impl Entry {
+    /// Whether its calls have lists of counts: calls with other lists are other programs.
+    fn has_lists(&self) -> bool {
+        self.key.form != Form::Regular
+    }
+
+    /// Bytes of all its lists.
+    fn list_bytes(&self) -> u64 {
+        let Entry { key, compiled: Compiled { program, after_sizes, .. }, idle, .. } = self;
+        let sent = after_sizes.as_ref().map_or(0, |after| size_of_val(&*after.send_sizes) as u64);
+        let idle = idle.iter().map(|ready| ready.list_bytes()).sum::<u64>();
+        key.list_bytes() + program.list_bytes() + sent + idle
+    }
+}
+
 impl Programs {
     /// The entry of a key, which becomes the one used last.
     fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
@@ -83,19 +101,39 @@ impl Programs {
         self.entries.get_mut(*at)
     }
 
-    /// Adds a program. If there are too many, it replaces the least recently used one, which is returned.
-    fn add(&mut self, entry: Entry) -> Option<Entry> {
-        let key = entry.key.clone();
-        let (at, gone) = if self.entries.len() < PROGRAM_LIMIT {
-            self.entries.push(entry);
-            (self.entries.len() - 1, None)
-        } else {
-            let uses = self.entries.iter().zip(0..);
-            let (_, at) = uses.min_by_key(|(entry, _)| entry.last_used)?;
-            let gone = std::mem::replace(&mut self.entries[at], entry);
-            self.by_key.remove(&gone.key);
-            (at, Some(gone))
-        };
+    /// Removes the least recently used of these entries.
+    fn remove_oldest(&mut self, of: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        let entries = self.entries.iter().zip(0..).filter(|(entry, _)| of(entry));
+        let (_, at) = entries.min_by_key(|(entry, _)| entry.last_used)?;
+        let gone = self.entries.swap_remove(at);
+        self.by_key.remove(&gone.key);
+        if let Some(moved) = self.entries.get(at) {
+            self.by_key.insert(moved.key.clone(), at);
+        }
+        Some(gone)
+    }
+
+    /// Adds a program. If there are too many, or those of calls with lists of counts take too many bytes, the least
+    /// recently used ones are removed and returned.
+    fn add(&mut self, entry: Entry) -> Vec<Entry> {
+        let mut gone = Vec::new();
+        if self.entries.len() == PROGRAM_LIMIT {
+            gone.extend(self.remove_oldest(|_| true));
+        }
+        if entry.has_lists() {
+            let others = || self.entries.iter().filter(|entry| entry.has_lists());
+            let mut bytes = others().map(Entry::list_bytes).sum::<u64>() + entry.list_bytes();
+            for _ in LISTED_PROGRAMS..=others().count() {
+                if bytes > LISTED_BYTES_LIMIT
+                    && let Some(old) = self.remove_oldest(Entry::has_lists)
+                {
+                    bytes -= old.list_bytes();
+                    gone.push(old);
+                }
+            }
+        }
+        let (key, at) = (entry.key.clone(), self.entries.len());
+        self.entries.push(entry);
         self.recent[recent_slot(key.collective, key.count)] = at;
         self.by_key.insert(key, at);
         gone

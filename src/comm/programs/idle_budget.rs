@@ -98,6 +98,7 @@ mod tests {
 
     use super::*;
     use crate::comm::call::Call;
+    use crate::comm::call::blocks::Blocks;
     use crate::comm::call::options::CallOptions;
     use crate::comm::communicator::Communicator;
     use crate::comm::programs::ready::PROGRAM_LIMIT;
@@ -110,10 +111,13 @@ mod tests {
     /// Makes an operation, or takes the idle one, and puts it back. No data are moved.
     fn touch(comm: &Communicator, count: u64) -> Weak<Operation> {
         let call = Call::regular_in_place(Collective::Allreduce, u8::DTYPE).op(Op::Sum);
-        let call = Call { count, ..call };
+        touch_call(comm, &Call { count, ..call }, 1 << 20)
+    }
+
+    fn touch_call(comm: &Communicator, call: &Call, segment_bytes: u64) -> Weak<Operation> {
         // One that has working memory of its own, whatever the decision tables would choose.
-        let options = Arc::new(CallOptions::new().algorithm("mixed").segment_bytes(1 << 20));
-        let ready = comm.inner.ready(&call, &options).unwrap();
+        let options = Arc::new(CallOptions::new().algorithm("mixed").segment_bytes(segment_bytes));
+        let ready = comm.inner.ready(call, &options).unwrap();
         let operation = Arc::downgrade(&ready.operation);
         comm.inner.members.programs.put(ready);
         operation
@@ -141,6 +145,27 @@ mod tests {
             assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
             drop(parts);
             assert!(engine.operation_bytes() <= 3 * each);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn of_long_programs_for_lists_of_counts_few_are_kept() {
+        emulate(&EmulationConfig::new(Shape::torus(&[2]).unwrap()), |comm| {
+            // Some megabytes of tasks each.
+            let touch_listed = |more| {
+                let counts = [COUNT / 4, COUNT / 4 + more];
+                let call = Call::vector(Collective::Allgather, u8::DTYPE);
+                let call = call.recv_blocks(Blocks::new(&counts)).normalized(comm.caller());
+                touch_call(comm, &call, 64)
+            };
+            let (regular, often, first) = (touch(comm, 1), touch_listed(0), touch_listed(1));
+            for more in 2..14 {
+                assert!(touch_listed(more).upgrade().is_some());
+                assert!(often.ptr_eq(&touch_listed(0)), "what is used often has gone at {more}");
+            }
+            assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
+            assert!(regular.ptr_eq(&touch(comm, 1)), "a call without lists has gone");
         })
         .unwrap();
     }

@@ -107,6 +107,12 @@ impl Key {
         blocks.map_or(&[], OwnedBlocks::counts)
     }
 
+    /// Bytes of the lists of blocks.
+    pub(super) fn list_bytes(&self) -> u64 {
+        let lists = self.send_blocks.iter().chain(&self.recv_blocks);
+        lists.map(OwnedBlocks::list_bytes).sum()
+    }
+
     /// Elements of the vector, or of the average block.
     pub(crate) fn mean_count(&self) -> u64 {
         match self.all_counts() {

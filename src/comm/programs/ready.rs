@@ -16,6 +16,11 @@ use crate::reduce::Reducer;
 pub(crate) const IDLE_BYTES_LIMIT: u64 = 256 << 20;
 /// Programs that a communicator keeps for calls that may come again.
 pub(crate) const PROGRAM_LIMIT: usize = 128;
+/// Bytes of a communicator's programs for calls with lists of counts, with their keys and what has been learnt: a
+/// program for n ranks takes about n log2(n) times 100 bytes, and a call with other counts needs another one.
+pub(crate) const LISTED_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / 8;
+/// Such programs that are kept in any case: those of an application that uses a few lists in turn.
+pub(crate) const LISTED_PROGRAMS: usize = 4;
 /// Bytes kept for several operations of one program at once.
 const PROGRAM_IDLE_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / 4;
 /// Bytes of working memory that the operation after an exchange of sizes may keep for the sizes learnt last. If that
@@ -105,6 +110,15 @@ impl SizeExchange {
         self.last.as_mut().map(|(_, ready)| &mut **ready)
     }
 
+    /// Bytes of the lists.
+    fn list_bytes(&self) -> u64 {
+        let last = self.last.as_ref().map_or(0, |(learnt, ready)| {
+            let received: usize = learnt.received.iter().map(|lens| size_of_val(&**lens)).sum();
+            received as u64 + ready.list_bytes() + ready.operation.program().list_bytes()
+        });
+        (size_of_val(&*self.send_sizes) + size_of_val(&*self.log)) as u64 + last
+    }
+
     /// Drops the operation learnt last if it has too much memory.
     pub(crate) fn shrink(&mut self) {
         let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
@@ -120,6 +134,11 @@ impl Ready {
     ) -> Self {
         let (keys, watch) = Default::default();
         Ready { key, entry: usize::MAX, operation, keys, watch, size_exchange, last_used: 0 }
+    }
+
+    /// Bytes of the lists besides those of its program, which others may share.
+    pub(super) fn list_bytes(&self) -> u64 {
+        self.size_exchange.as_ref().map_or(0, |size_exchange| size_exchange.list_bytes())
     }
 
     /// Bytes of working memory of this operation and of the one that follows.

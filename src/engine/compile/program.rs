@@ -182,6 +182,16 @@ impl PortProgram {
         self.task_flags.get(task as usize).copied().filter(|&flag| flag != NO_FLAG)
     }
 
+    fn list_bytes(&self) -> usize {
+        let Self { tasks, steps, n_deps, successor_start, successors, recvs, .. } = self;
+        let Self { moves, folds, operands, readers, task_flags, flag_waits, .. } = self;
+        let words = [steps, n_deps, successor_start, successors, recvs, readers, task_flags];
+        let words = words.into_iter().map(|list| size_of_val(&**list)).sum::<usize>();
+        let waits = flag_waits.iter().map(|list| size_of_val(&**list)).sum::<usize>();
+        let copies = size_of_val(&**moves) + size_of_val(&**folds) + size_of_val(&**operands);
+        words + waits + copies + size_of_val(&**tasks)
+    }
+
     /// The most operands of a fold.
     pub(crate) fn most_operands(&self) -> usize {
         self.folds.iter().map(|fold| fold.operands.len as usize).max().unwrap_or(0)
@@ -245,6 +255,12 @@ impl Program {
     pub fn user_bytes(&self) -> u64 {
         let end = |buffer| self.ports.iter().map(move |port| port.needs[buffer as usize]).max();
         end(Buffer::Send).unwrap_or(0) + end(Buffer::Recv).unwrap_or(0)
+    }
+
+    /// Bytes of the program's own lists.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        let lists = self.ports.iter().map(PortProgram::list_bytes).sum::<usize>();
+        (lists + size_of_val(&*self.closing)) as u64
     }
 
     /// Bytes of memory that an operation needs besides the user's buffers.
