@@ -70,6 +70,19 @@ impl Calls {
         self.n_peer_calls > 0 && self.take_mismatch(entry)
     }
 
+    /// Forgets the calls of a communicator whose numbers are to be used again: those that are not among the
+    /// [`Tag::REMEMBERED`] up to `newest`. A port that later calls do not use would take such a call for the one that
+    /// has its number then.
+    pub(super) fn forget(&mut self, context: u64, newest: u32) {
+        for own in self.own_calls.iter_mut().chain([&mut self.last]) {
+            let tag = Tag::of_operation(own.0, 0, own.1);
+            let age = newest.wrapping_sub(tag.operation) % Tag::OPERATIONS;
+            if tag.context == context && age >= Tag::REMEMBERED {
+                *own = NONE;
+            }
+        }
+    }
+
     fn take_mismatch(&mut self, (operation, call): OwnCall) -> bool {
         let at = self.place(operation);
         let place = &mut self.peer_calls[at];
@@ -147,6 +160,24 @@ mod tests {
             assert!(!calls.enter(next(10)) && !calls.enter(TAG));
             assert_eq!(calls.n_peer_calls, 0);
         }
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_names_another_call() {
+        let mut calls = Calls::with_capacity(CALLS);
+        let (again, elsewhere) = (Tag { call: 0x4321, ..TAG }, Tag { context: 4, ..TAG });
+        assert!(!calls.enter(elsewhere) && !calls.enter(TAG));
+        assert!(calls.mismatches(again));
+        for quarter in 1..4 {
+            calls.forget(TAG.context, quarter * Tag::REMEMBERED);
+            assert_eq!(calls.mismatches(again), quarter == 1, "{quarter}");
+        }
+        assert!(calls.mismatches(Tag { call: 0x4321, ..elsewhere }));
+        // What has just begun stays.
+        let last = next(Tag::OPERATIONS - 1);
+        assert!(!calls.enter(last));
+        calls.forget(TAG.context, 1);
+        assert!(calls.mismatches(Tag { call: 0x4321, ..last }));
     }
 
     #[test]

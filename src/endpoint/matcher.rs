@@ -83,6 +83,11 @@ impl<B> Matcher<B> {
         if self.calls.enter(tag) { self.check_unexpected(tag) } else { Ok(()) }
     }
 
+    /// As [`Endpoint::forget_calls`](super::Endpoint::forget_calls).
+    pub(super) fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.calls.forget(context, newest);
+    }
+
     #[cold]
     fn check_unexpected(&self, tag: Tag) -> Result<(), OtherCall> {
         let other = |unexpected: &Unexpected<B>| {

@@ -253,6 +253,12 @@ pub trait Endpoint: Send {
     /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.
     fn end(&mut self) {}
 
+    /// Forgets the calls of operations with this context that are [`Tag::REMEMBERED`] or more before number `newest`,
+    /// before their numbers are used again. A wire that compares no calls ignores it.
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        let _ = (context, newest);
+    }
+
     /// Sets the limit for unexpected messages in bytes; to be called before the first message. A wire that stores
     /// none ignores it.
     fn limit_unexpected(&mut self, bytes: usize) {

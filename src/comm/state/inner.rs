@@ -76,6 +76,10 @@ impl Inner {
     pub(crate) fn next_operations(&self, n: u32) -> (Ticket<'_>, (u64, u32)) {
         // Numbers are used again after 2^24 operations, long after the first ones have left the wire.
         let ticket = self.operations.acquire(n);
+        let next = ticket.first().wrapping_add(n);
+        if ticket.first() / Tag::REMEMBERED != next / Tag::REMEMBERED {
+            self.world.engine.forget_calls(self.context, next % Tag::OPERATIONS);
+        }
         let modulus = if planted::is(Planted::NumbersWrap) { 16 } else { Tag::OPERATIONS };
         let number = ticket.first() % modulus;
         (ticket, (self.context, number))

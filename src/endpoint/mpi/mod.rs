@@ -269,6 +269,10 @@ impl Endpoint for MpiEndpoint {
         }
     }
 
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.state.matcher.forget_calls(context, newest);
+    }
+
     fn limit_unexpected(&mut self, bytes: usize) {
         self.state.unexpected.set_limit(bytes);
     }

@@ -88,6 +88,11 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
         self.far.end();
     }
 
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.near.forget_calls(context, newest);
+        self.far.forget_calls(context, newest);
+    }
+
     /// Half of it for either wire.
     fn limit_unexpected(&mut self, bytes: usize) {
         self.near.limit_unexpected(bytes / 2);

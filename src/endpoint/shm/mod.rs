@@ -71,7 +71,7 @@ use crate::error::Blame;
 use crate::slab::Slab;
 use cma::Cma;
 use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind, Staged};
-use layout::{SLOT_BYTES, ShmLayout};
+use layout::ShmLayout;
 use peer::{Body, Peer};
 use segment::Segment;
 use staging::StagingSlots;
@@ -186,18 +186,6 @@ impl ShmEndpoint {
         self.peers.binary_search_by_key(&rank, |peer| peer.rank).map_err(|_| {
             WireError::new("shared memory", format!("rank {rank} is not on this host")).at(rank)
         })
-    }
-
-    /// The longest message that is staged for this peer, as far as it matters for one of `len` bytes.
-    #[inline]
-    fn longest_staged(&mut self, peer: usize, len: usize) -> usize {
-        let always = if self.peers.len() > 2 { STAGED_BYTES } else { STAGED_PAIR_BYTES };
-        let is_open = len > always && len <= SLOT_BYTES;
-        if is_open && (!self.can_read || self.prefers_slots(peer, len)) {
-            SLOT_BYTES
-        } else {
-            always
-        }
     }
 
     fn check(&self) -> Result<(), WireError> {
@@ -374,6 +362,10 @@ impl Endpoint for ShmEndpoint {
 
     fn n_parts(&self) -> u64 {
         self.n_parts
+    }
+
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.matcher.forget_calls(context, newest);
     }
 
     fn limit_unexpected(&mut self, bytes: usize) {

@@ -13,7 +13,7 @@ use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
 use super::state::{CicoRecv, CicoSend, EarlyDestination, RendezvousRecv, RendezvousSend};
-use super::{EAGER_BYTES, ShmEndpoint};
+use super::{EAGER_BYTES, STAGED_BYTES, STAGED_PAIR_BYTES, ShmEndpoint};
 
 /// Bytes of one read. The limit keeps other messages from waiting longer than a few milliseconds. (2 MiB in one call
 /// take 3 to 5 % less time than in four.) Messages to be folded are shorter.
@@ -84,9 +84,21 @@ impl ShmEndpoint {
         self.peers[peer].costs.prefer_pieces(copies, len)
     }
 
+    /// The longest message that is staged for this peer, as far as it matters for one of `len` bytes.
+    #[inline]
+    pub(super) fn longest_staged(&mut self, peer: usize, len: usize) -> usize {
+        let always = if self.peers.len() > 2 { STAGED_BYTES } else { STAGED_PAIR_BYTES };
+        let is_open = len > always && len <= SLOT_BYTES;
+        if is_open && (!self.can_read || self.prefers_slots(peer, len)) {
+            SLOT_BYTES
+        } else {
+            always
+        }
+    }
+
     /// Whether copies by both sides are faster than a read for a message to a peer. The costs of messages from this
     /// peer serve as the estimate.
-    pub(super) fn prefers_slots(&mut self, peer: usize, len: usize) -> bool {
+    fn prefers_slots(&mut self, peer: usize, len: usize) -> bool {
         !self.is_same_process(peer) && self.peers[peer].costs.prefer_slots(2.0, len)
     }
 

@@ -278,6 +278,10 @@ impl Endpoint for SimEndpoint {
         self.end_views(&mut core);
     }
 
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.matcher.forget_calls(context, newest);
+    }
+
     fn limit_unexpected(&mut self, bytes: usize) {
         self.unexpected.set_limit(bytes);
     }

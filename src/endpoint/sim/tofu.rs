@@ -254,6 +254,10 @@ impl Endpoint for SimulatedUtofu {
         self.inner.flush()
     }
 
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.inner.forget_calls(context, newest);
+    }
+
     fn limit_unexpected(&mut self, bytes: usize) {
         self.inner.limit_unexpected(bytes);
     }

@@ -301,6 +301,10 @@ impl Endpoint for UtofuEndpoint {
         self.registrar.revoke();
     }
 
+    fn forget_calls(&mut self, context: u64, newest: u32) {
+        self.matcher.forget_calls(context, newest);
+    }
+
     fn limit_unexpected(&mut self, bytes: usize) {
         self.unexpected.set_limit(bytes);
     }
