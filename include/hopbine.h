@@ -667,6 +667,11 @@ int hopbine_comm_torus(hopbine_comm_t comm,
 int hopbine_comm_duplicate(hopbine_comm_t comm,
                            hopbine_comm_t *made);
 
+// As hopbine_comm_duplicate(), for calls that are not blocking: it leaves barrier gates, which serve blocking calls
+// only, to other communicators.
+int hopbine_comm_duplicate_for_requests(hopbine_comm_t comm,
+                                        hopbine_comm_t *made);
+
 // Splits a communicator: one new communicator for each colour, with the ranks that pass this colour, ordered by key,
 // and by rank at equal keys. A rank that passes HOPBINE_UNDEFINED gets HOPBINE_COMM_NULL. Collective: all ranks must
 // call it.

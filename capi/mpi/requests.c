@@ -221,7 +221,7 @@ static int keep(struct request *request, const struct call *call) {
 static int serve_apart(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
     struct state apart = *state;
     if (call->form != PERSISTENT) return serve_job(call, state, job, code, error);
-    *code = hopbine_comm_duplicate(state->comm, &apart.comm);
+    *code = hopbine_comm_duplicate_for_requests(state->comm, &apart.comm);
     if (*code != HOPBINE_SUCCESS) return 1;
     const int served = serve_job(call, &apart, job, code, error);
     hopbine_comm_free(&apart.comm);

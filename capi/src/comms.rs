@@ -127,6 +127,20 @@ pub unsafe extern "C" fn hopbine_comm_duplicate(
     unsafe { derive_comm(comm, made, |comm| Ok(Some(comm.duplicate()?))) }
 }
 
+/// As hopbine_comm_duplicate(), for calls that are not blocking: it leaves barrier gates, which serve blocking calls
+/// only, to other communicators.
+///
+/// # Safety
+/// `made` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_duplicate_for_requests(
+    comm: hopbine_comm_t,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { derive_comm(comm, made, |comm| Ok(Some(comm.duplicate_for_requests()?))) }
+}
+
 /// Splits a communicator: one new communicator for each colour, with the ranks that pass this colour, ordered by key,
 /// and by rank at equal keys. A rank that passes HOPBINE_UNDEFINED gets HOPBINE_COMM_NULL. Collective: all ranks must
 /// call it.

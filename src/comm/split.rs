@@ -32,16 +32,16 @@ struct AgreedContext {
 }
 
 impl<'a> ContextReservation<'a> {
-    /// Takes a number and a slot for a communicator whose first member may be this rank.
-    fn take(world: &'a WorldState) -> Self {
-        let slot = world.small_pool.as_ref().and_then(|pool| pool.take());
+    /// Takes a number for a communicator whose first member may be this rank, and a slot if it `has_slot`.
+    fn take(world: &'a WorldState, has_slot: bool) -> Self {
+        let slot = world.small_pool.as_ref().filter(|_| has_slot).and_then(|pool| pool.take());
         ContextReservation { world, number: world.take_serial(), slot }
     }
 
     /// As [`take`](ContextReservation::take) on the first member; takes nothing on the others.
-    fn take_if(is_first: bool, world: &'a WorldState) -> Self {
+    fn take_if(is_first: bool, world: &'a WorldState, has_slot: bool) -> Self {
         match is_first {
-            true => ContextReservation::take(world),
+            true => ContextReservation::take(world, has_slot),
             false => ContextReservation { world, number: None, slot: None },
         }
     }
@@ -131,10 +131,23 @@ impl Communicator {
     /// [`Error::Group`] if there are a million communicators already; else those of
     /// [`bcast`](Communicator::bcast).
     pub fn duplicate(&self) -> Result<Communicator, Error> {
+        self.copied(true)
+    }
+
+    /// As [`duplicate`](Communicator::duplicate), for calls that are not blocking: it leaves barrier gates, which serve
+    /// blocking calls only, to other communicators.
+    ///
+    /// # Errors
+    /// As [`duplicate`](Communicator::duplicate).
+    pub fn duplicate_for_requests(&self) -> Result<Communicator, Error> {
+        self.copied(self.inner.requests().is_some())
+    }
+
+    fn copied(&self, has_slot: bool) -> Result<Communicator, Error> {
         let plain = self.with(CallOptions::default());
         let members = &self.inner.members;
         let is_first = self.rank() == 0;
-        let mut reservation = ContextReservation::take_if(is_first, &self.inner.world);
+        let mut reservation = ContextReservation::take_if(is_first, &self.inner.world, has_slot);
         let mut encoded = [reservation.encoded()];
         plain.bcast(&mut encoded, 0)?;
         let agreed = reservation.commit(encoded[0], members.world_rank(0))?;
@@ -165,7 +178,7 @@ impl Communicator {
         keeps: impl Fn(usize) -> bool,
     ) -> Result<Option<Communicator>, Error> {
         let plain = self.with(CallOptions::default());
-        let mut reservation = ContextReservation::take(&self.inner.world);
+        let mut reservation = ContextReservation::take(&self.inner.world, true);
         let colour_word = colour.map_or(0, |colour| u64::from(colour) + 1);
         let mine = [colour_word, key as u64, reservation.encoded(), stamp];
         let mut all = vec![0; mine.len() * self.size() as usize];
@@ -282,7 +295,7 @@ impl Communicator {
     ) -> Result<Communicator, Error> {
         let own = self.listed(ranks)?.ok_or_else(|| refused("this rank is not in the list"))?;
         let own = own as Rank;
-        let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world);
+        let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world, true);
         let Inner { world, members, .. } = &*self.inner;
         let agreed =
             reservation.commit(agree(reservation.encoded()), members.world_rank(ranks[0]))?;
@@ -319,7 +332,10 @@ impl Communicator {
                 // Other ranks have agreed on the communicator and wait for this rank.
                 opened.inspect_err(|error| world.engine.fail(error))?
             }
-            (Some(_), None) => Err("all are in use by other communicators".to_owned()),
+            (Some(_), None) => {
+                Err("all are in use by other communicators, or can serve none of its calls"
+                    .to_owned())
+            }
             (None, _) => Err(match &world.small {
                 Ok(_) => "only the world's communicator has them".to_owned(),
                 Err(reason) => reason.clone(),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::processes::{ranks, run_scenario};
 use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::choose::Wire;
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
 use hopbine::{
@@ -272,6 +273,22 @@ fn further_communicators_have_gates_while_gates_last() {
         "communicators",
         &[("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_SHM", "off")],
     );
+}
+
+#[test]
+fn communicators_for_requests_leave_the_gates_to_others() {
+    emulate(&config("4", Drive::Inline), |comm| {
+        // More than there are chains.
+        let made: Vec<_> = (0..97).map(|_| comm.duplicate_for_requests().unwrap()).collect();
+        assert!(!has_gates(&made[0]) && has_gates(&comm.duplicate().unwrap()));
+        let mut barrier = made[96].barrier_init().unwrap();
+        barrier.start().unwrap();
+        barrier.wait().unwrap();
+    })
+    .unwrap();
+    // Flat buffers serve requests.
+    let config = config("4", Drive::Inline).with(|config| config.wire = Wire::Memory);
+    emulate(&config, |comm| assert!(has_gates(&comm.duplicate_for_requests().unwrap()))).unwrap();
 }
 
 fn config(shape: &str, drive: Drive) -> EmulationConfig {
