@@ -341,8 +341,9 @@ impl UtofuEndpoint {
             return Err(WireError {
                 call: "first contact",
                 reason: format!(
-                    "a port can exchange messages with at most {MOST_PEERS} ranks; choose an \
-                     algorithm whose ranks have fewer peers"
+                    "a port can exchange messages with at most {MOST_PEERS} ranks, those of all \
+                     communicators from the start of the job on, also of freed ones; choose \
+                     algorithms whose ranks have fewer peers"
                 ),
                 // The failure is local: `rank` is not to blame.
                 peer: None,
