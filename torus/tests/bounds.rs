@@ -113,6 +113,26 @@ fn never_below_up_to(most_followed: u32, collective: Collective) {
 
 crate::for_every_collective!(never_below);
 
+/// Where a further link costs more than a message to a neighbour, data may go from neighbour to neighbour.
+#[test]
+fn never_below_where_a_further_link_costs_more_than_a_message() {
+    let ideal = Machine::built_in("ideal-torus").unwrap();
+    let machine = Machine { latency_ns: ideal.hop_ns / 4.0, ..ideal };
+    for text in ["9", "6x5"] {
+        let shape: Shape = text.parse().unwrap();
+        let network = Network::new(machine.network, &shape, 0).unwrap();
+        for collective in Collective::ALL {
+            for (name, schedule) in schedules(collective, &shape) {
+                let bounds = Bounds::new(collective, schedule.ports, &machine.limits(&network));
+                let ns = predicted(&schedule, &network, &machine, &[8.0])[0];
+                let (kind, bound) = bounds.call(8.0);
+                let kind = kind.name();
+                assert!(ns > bound - 1e-6, "{collective} {name} on {text}: {ns}, {kind} {bound}");
+            }
+        }
+    }
+}
+
 /// On N ranks an exscan needs N - 2 combinations: the first two ranks combine nothing.
 #[test]
 fn the_first_two_ranks_of_an_exscan_combine_nothing() {

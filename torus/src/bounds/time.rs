@@ -103,6 +103,8 @@ fn latency_ns(collective: Collective, ports: u32, limits: &Limits) -> f64 {
     // If ranks get data, one node's data reach all nodes; if ranks give data, one node hears from all nodes.
     let spreading = if gets { spread(*gap_ns) } else { 0.0 };
     let hearing = if gives { spread(*poll_ns) } else { 0.0 };
-    let farthest = delay_ns + f64::from(links.reach().saturating_sub(1)) * hop_ns;
+    // A rank on the way may forward the data, if that takes less time than a further link.
+    let further_ns = hop_ns.min(delay_ns);
+    let farthest = delay_ns + f64::from(links.reach().saturating_sub(1)) * further_ns;
     call_ns + spreading.max(hearing).max(farthest)
 }
