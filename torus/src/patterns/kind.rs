@@ -100,8 +100,11 @@ impl PatternKind {
                 unless(serves, format!("prime factors of at most {limit}"))
             }
             PatternKind::Radices(radices) => {
-                let product = radices.iter().map(|&radix| u64::from(radix)).product::<u64>();
-                unless(product == u64::from(size), format!("a size of {product}"))
+                let of = product(radices);
+                let served = of.map_or("radices whose product is a size".to_owned(), |of| {
+                    format!("a size of {of}")
+                });
+                unless(of == Some(size), served)
             }
             PatternKind::KRing { group } => match size.is_multiple_of(*group) {
                 true => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
@@ -131,13 +134,8 @@ impl PatternKind {
                 cores.min_by_key(n_steps).unwrap_or(size)
             }
             PatternKind::Radices(radices) => {
-                let product = radices.iter().map(|&radix| u64::from(radix)).product::<u64>();
-                let size = u64::from(size);
-                if (size.div_ceil(2)..=size).contains(&product) {
-                    product as u32
-                } else {
-                    size as u32
-                }
+                let is_core = |core: &u32| (size.div_ceil(2)..=size).contains(core);
+                product(radices).filter(is_core).unwrap_or(size)
             }
             _ => size,
         }
@@ -146,6 +144,11 @@ impl PatternKind {
 
 fn at_most(limit: u32, why: &str) -> String {
     format!("at most {limit} coordinates, {why}")
+}
+
+/// The product of radices; `None` if it is above all sizes.
+fn product(radices: &[u32]) -> Option<u32> {
+    radices.iter().try_fold(1u32, |product, &radix| product.checked_mul(radix))
 }
 
 /// Factors of `size`: each is the largest divisor up to `max_radix` of what remains, or else its smallest prime

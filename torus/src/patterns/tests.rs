@@ -256,6 +256,7 @@ fn cores_nest() {
     assert_eq!((core("multiplying:3,4", 12), core("multiplying:3,4", 19)), (12, 12));
     // A pattern without a core keeps its size, and is refused.
     assert_eq!((core("ring", 6), core("kring:3", 6), core("multiplying:3,4", 30)), (6, 6, 30));
+    assert_eq!(core(OVER_ALL_SIZES, 8), 8);
 }
 
 /// The blocks that reach a coordinate in a step are the same from every source if and only if the pattern says that
@@ -299,6 +300,9 @@ fn long_rings_cost_their_length() {
     }
 }
 
+/// Radices whose product no integer type holds.
+const OVER_ALL_SIZES: &str = "multiplying:3,11,131,2731,409891,7623851,8";
+
 #[test]
 fn sizes_that_are_not_served_say_what_is() {
     for (name, size, needs) in [
@@ -307,6 +311,8 @@ fn sizes_that_are_not_served_say_what_is() {
         ("direct", 65, "at most 64"),
         ("multiplying:4", 23, "prime factors of at most 16"),
         ("multiplying:4,4,2", 16, "a size of 32"),
+        // The product is 8 modulo 2^64.
+        (OVER_ALL_SIZES, 8, "radices whose product is a size"),
         ("ring", 200_000, "at most 131072"),
         ("kring:4", 6, "a multiple of 4"),
     ] {
