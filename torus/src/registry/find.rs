@@ -68,9 +68,9 @@ pub fn name_of(schedule: &Schedule) -> Option<String> {
 
 /// An algorithm whose lanes have parts of different sizes: `mixed-split:3,2,2,3`.
 fn with_split(collective: Collective, name: &str) -> Option<Algorithm> {
-    let (of, weights) = name.rsplit_once(SPLIT)?;
-    let algorithm = find(collective, of).ok().filter(|algorithm| algorithm.split.is_equal())?;
-    Some(algorithm.with_split(weights.parse().ok()?))
+    // A name has one split: `find` of the rest comes back here at most once.
+    let (of, weights) = name.rsplit_once(SPLIT).filter(|(of, _)| !of.contains(SPLIT))?;
+    Some(find(collective, of).ok()?.with_split(weights.parse().ok()?))
 }
 
 /// The end of a row's name, after the patterns, if the row is over walks.
