@@ -55,6 +55,34 @@ fn what_a_table_says_serves() {
     }
 }
 
+/// A row whose algorithm has a part for each of four ports also serves calls on fewer ports.
+#[test]
+fn a_split_is_for_its_ports() {
+    let row = "{ bytes = \"0..\", algorithm = \"mixed-split:2,1,1,1\", ports = 4 }";
+    let (head, _) = TABLE.split_once("rows").unwrap();
+    let head = head.replace("WIRE", "network").replace("nearest = false\n", "");
+    let table: Tuning = format!("{head}ports = 4\nrows = [{row}]\n").parse().unwrap();
+    let plan = |ports: u32, options: CallOptions| {
+        let config = config(&[4, 2], Drive::Inline).with(|config| {
+            config.tuning = Some(table.clone());
+            config.ports = Some(ports);
+        });
+        let of_rank = emulate(&config, |comm| {
+            let comm = comm.with(options.clone().hardware(Hardware::Never));
+            let mut sums = [0u64; 100];
+            comm.allreduce(&[1; 100], &mut sums, Op::Sum).unwrap();
+            assert_eq!(sums, [8; 100]);
+            let call =
+                Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 100, Dtype::U64) };
+            comm.explain_started(&call).unwrap().by
+        });
+        of_rank.unwrap().swap_remove(0)
+    };
+    assert_eq!(plan(4, CallOptions::new()), "mixed-split:2,1,1,1");
+    assert_eq!(plan(2, CallOptions::new()), "mixed");
+    assert_eq!(plan(4, CallOptions::new().ports(2)), "mixed");
+}
+
 #[test]
 fn a_table_is_for_its_wire() {
     let config =

@@ -32,6 +32,24 @@ fn a_split_is_a_line_and_an_end_of_a_name() {
     assert_eq!(parts, [part(0, 2), part(2, 3), part(3, 4), part(4, 7)]);
 }
 
+/// A name of any length is refused without a call of `find` for each of its ends.
+#[test]
+fn a_name_has_one_split() {
+    for times in [2, 100_000] {
+        let name = "mixed".to_owned() + &"-split:1,2".repeat(times);
+        assert!(registry::find(Collective::Allreduce, &name).is_err());
+    }
+}
+
+#[test]
+fn a_split_is_left_out_on_other_ports() {
+    let algorithm = registry::find(Collective::Allreduce, "mixed-split:2,1,1,3").unwrap();
+    assert!(algorithm.is_for(4) && !algorithm.is_for(2));
+    assert_eq!(algorithm.clone().on_ports(4).name, "mixed-split:2,1,1,3");
+    let equal = algorithm.on_ports(2);
+    assert_eq!((&*equal.name, equal.ports()), ("mixed", None));
+}
+
 #[test]
 fn a_split_has_a_weight_for_each_part() {
     let refused =

@@ -87,14 +87,17 @@ fn reference_rule(
         });
     }
     for row in &mut rule.rows {
-        if let Uses::Only(used) = &mut row.ports {
+        let mut used = ports;
+        if let Uses::Only(only) = &mut row.ports {
             // More than the call has are no error only in a rule without a last number of ports.
-            *used = ports.min(*used);
+            *only = ports.min(*only);
+            used = *only;
         }
         let serves = |name: &Template| {
-            name.on(collective, &of).is_ok_and(|algorithm| algorithm.serves(shape).is_ok())
+            name.on(collective, &of)
+                .is_ok_and(|algorithm| algorithm.is_for(used) && algorithm.serves(shape).is_ok())
         };
-        let served = row.candidates.on(collective, shape, &of).name;
+        let served = row.candidates.on(collective, (shape, &of), used).name;
         row.candidates.if_unfolded.take_if(|name| !serves(name));
         row.candidates.first_of.retain(serves);
         if row.candidates.first_of.is_empty() {

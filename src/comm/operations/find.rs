@@ -64,23 +64,24 @@ impl Inner {
 
     /// The final choice, from `wanted`, the call's options and the choice for calls that name no algorithm.
     pub(crate) fn final_choice(&self, key: &Key, wanted: Option<Wanted>) -> Choice {
-        let mut choice = self.choice(key);
-        if let Some(Wanted { algorithm, segment_bytes, .. }) = &wanted {
-            choice.algorithm = algorithm.clone();
-            choice.segment_bytes = segment_bytes.unwrap_or(choice.segment_bytes);
-        }
-        let choice = self.by_options(key, choice);
-        let ports = wanted.and_then(|wanted| wanted.ports).unwrap_or(choice.ports);
-        Choice { ports, ..choice }
+        let choice = self.choice(key);
+        let Some(Wanted { algorithm, ports, segment_bytes, .. }) = wanted else {
+            return self.by_options(key, choice);
+        };
+        let segment_bytes = segment_bytes.unwrap_or(choice.segment_bytes);
+        let choice = self.by_options(key, Choice { segment_bytes, ..choice });
+        Choice { algorithm, ports: ports.unwrap_or(choice.ports), ..choice }
     }
 
-    /// A choice with the ports and the segments that the user gives.
+    /// A choice with the ports and the segments that the user gives. A split for other ports does not count, as the
+    /// call does not name it.
     pub(super) fn by_options(&self, key: &Key, choice: Choice) -> Choice {
         let segment_bytes = key.options.segment_bytes.or(self.members.segment_bytes);
+        let ports = key.options.ports.unwrap_or(choice.ports);
         Choice {
-            ports: key.options.ports.unwrap_or(choice.ports),
+            algorithm: choice.algorithm.on_ports(ports),
+            ports,
             segment_bytes: segment_bytes.unwrap_or(choice.segment_bytes),
-            ..choice
         }
     }
 
@@ -112,11 +113,11 @@ impl Inner {
         self.row_choice(collective, self.table_row_for(collective, Knowledge::Learnt, longest))
     }
 
-    /// The choice of a row, with the algorithm that serves the shape, which is determined once.
+    /// The choice of a row, with the algorithm that serves the shape and the ports, which is determined once.
     fn row_choice(&self, collective: Collective, found: Found<'_>) -> Choice {
         let Members { shape, features, programs, .. } = &*self.members;
         let find = || found.on(collective, shape, features).algorithm;
-        let algorithm = programs.algorithm(collective, &found.row.candidates, find);
+        let algorithm = programs.algorithm(collective, (&found.row.candidates, found.ports), find);
         found.by(algorithm)
     }
 

@@ -33,8 +33,9 @@ pub(crate) struct Cache {
     programs: Mutex<Programs>,
     /// The plan used last is at the end.
     pub(crate) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
-    /// By row of the decision table that has been used, the algorithm that serves the shape of the members.
-    algorithms: Mutex<Vec<(Collective, Candidates, Algorithm)>>,
+    /// By row of the decision table and number of ports that have been used, the algorithm that serves them and the
+    /// shape of the members.
+    algorithms: Mutex<Vec<(Collective, Candidates, u32, Algorithm)>>,
 }
 
 /// Programs by their keys.
@@ -149,21 +150,21 @@ impl Cache {
         cache
     }
 
-    /// The candidate that serves the shape of the members; `find` finds it the first time.
+    /// The candidate that serves the ports and the shape of the members; `find` finds it the first time.
     pub(crate) fn algorithm(
         &self,
         collective: Collective,
-        candidates: &Candidates,
+        (candidates, ports): (&Candidates, u32),
         find: impl FnOnce() -> Algorithm,
     ) -> Algorithm {
         let algorithms = &mut *lock(&self.algorithms);
-        let known =
-            algorithms.iter().find(|(of, others, _)| (*of, others) == (collective, candidates));
+        let asked = (collective, candidates, ports);
+        let known = algorithms.iter().find(|(of, others, used, _)| (*of, others, *used) == asked);
         if let Some((.., algorithm)) = known {
             return algorithm.clone();
         }
         let algorithm = find();
-        algorithms.push((collective, candidates.clone(), algorithm.clone()));
+        algorithms.push((collective, candidates.clone(), ports, algorithm.clone()));
         algorithm
     }
 

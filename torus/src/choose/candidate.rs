@@ -47,10 +47,18 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Returns the algorithm for a collective on a shape. If no candidate serves the shape, which can happen outside
-    /// the rule's class, it is the first of the registry, which serves every shape.
-    pub fn on(&self, collective: Collective, shape: &Shape, of: &Features) -> Algorithm {
-        let named = |name: &Template| name.on(collective, of).ok();
+    /// Returns the algorithm for a collective on a shape, on `ports` ports. If no candidate serves the shape and the
+    /// ports, which can happen outside the rule's class and ports, it is the first of the registry, which serves every
+    /// shape.
+    pub fn on(
+        &self,
+        collective: Collective,
+        (shape, of): (&Shape, &Features),
+        ports: u32,
+    ) -> Algorithm {
+        let named = |name: &Template| {
+            name.on(collective, of).ok().filter(|algorithm| algorithm.is_for(ports))
+        };
         let unfolded = self.if_unfolded.as_ref().and_then(named);
         let unfolded = unfolded.filter(|algorithm| algorithm.serves_unfolded(shape));
         let serves = |algorithm: &Algorithm| algorithm.serves(shape).is_ok();

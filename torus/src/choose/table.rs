@@ -99,9 +99,9 @@ pub enum Fit {
 }
 
 impl Found<'_> {
-    /// The choice, with the algorithm that serves a shape.
+    /// The choice, with the algorithm that serves a shape and the ports.
     pub fn on(&self, collective: Collective, shape: &Shape, of: &Features) -> Choice {
-        self.by(self.row.candidates.on(collective, shape, of))
+        self.by(self.row.candidates.on(collective, (shape, of), self.ports))
     }
 
     /// The choice, with a given algorithm.

@@ -171,6 +171,22 @@ impl Algorithm {
         Algorithm { name: Cow::Owned(named(&self.name)), alias_of, split, ..self }
     }
 
+    /// Whether it may have this number of ports: its split, if it has one, has as many parts.
+    pub fn is_for(&self, ports: u32) -> bool {
+        self.ports().is_none_or(|parts| parts == ports)
+    }
+
+    /// The same algorithm, with equal parts if its split is for another number of ports.
+    #[must_use]
+    pub fn on_ports(self, ports: u32) -> Self {
+        if self.is_for(ports) {
+            return self;
+        }
+        let named = |name: &str| name.rsplit_once(SPLIT).map_or(name, |(of, _)| of).to_owned();
+        let (name, alias_of) = (Cow::Owned(named(&self.name)), self.alias_of.as_deref().map(named));
+        Algorithm { name, alias_of, split: Split::default(), ..self }
+    }
+
     /// A one-line description.
     pub fn summary(&self) -> String {
         let used = match &self.recipe {
