@@ -10,7 +10,8 @@
 //! for k messages. [`chain`] adds this up over the steps of a lane. The bytes of a step follow from the sizes of its
 //! pattern's sets and of the sets that the other dimensions have left (algorithms.md section 2). Whole vectors are
 //! forwarded in segments and have three bounds: the first segment's chain, the bytes that the port sends, and its
-//! thread's work. Bounds of trees are the longest path and the bytes that the root's port moves.
+//! thread's work. On the way from or to the root, ranks without a message in a step do not wait. The bounds of this
+//! way, and of trees, are the longest path and the bytes that the root's port moves.
 
 use std::ops::Add;
 
@@ -116,13 +117,20 @@ impl<'a> BoundModel<'a> {
         self.request.collective.phases(template.recipe.form).unwrap_or_default()
     }
 
+    /// The passes that count in bounds. Beside a pass from or to the root, ranks do not wait for each other in every
+    /// step of a pass of blocks, as each has blocks at another time.
+    fn bounded(&self, template: &ScheduleTemplate) -> impl Iterator<Item = &'static WalkPhase> {
+        let is_rooted = self.request.collective.is_rooted();
+        let phases = self.phases(template).iter();
+        phases.filter(move |phase| !(is_rooted && phase.routing == Routing::Toward))
+    }
+
     /// The sums that a pattern of a dimension contributes, whatever the patterns of the others are.
     pub fn sums(&self, template: &ScheduleTemplate, axis: &AxisSteps) -> LaneSums {
         if template.is_dealt() {
             return LaneSums::default();
         }
-        let of_phases =
-            self.phases(template).iter().map(|phase| self.sums_of(template, phase, axis));
+        let of_phases = self.bounded(template).map(|phase| self.sums_of(template, phase, axis));
         // A port may receive data for the root while it sends data that come back from the root.
         let both = |a: LaneSums, b: LaneSums| match self.is_whole(template) {
             true => LaneSums { moved: a.moved.max(b.moved), ..a + b },
@@ -163,7 +171,12 @@ impl<'a> BoundModel<'a> {
                 LaneSums { chain, moved }
             }
             (WalkForm::Tree, _) if self.is_whole(template) => {
-                LaneSums { chain: axis.path_ns, moved: axis.n_children * part * uncontended }
+                // A port sends one message after the other; vectors that it receives share only its interface.
+                let ns = match phase.action {
+                    Action::Reduce => 1.0 / self.machine.speeds().interface,
+                    _ => uncontended,
+                };
+                LaneSums { chain: axis.path_ns, moved: axis.n_children * part * ns }
             }
             (_, Routing::Displaced) => {
                 let step = |step: &StepCost| match step.n_moving > 0.0 {
@@ -175,7 +188,10 @@ impl<'a> BoundModel<'a> {
             (_, Routing::Everything) => {
                 LaneSums { chain: axis.steps.iter().map(plain).sum(), moved: 0.0 }
             }
-            _ => {
+            (_, Routing::FromRoot | Routing::ToRoot | Routing::AllToRoot) => {
+                LaneSums { chain: axis.path_ns, moved: 0.0 }
+            }
+            (_, Routing::Toward) => {
                 let moves = axis.steps.iter().filter(|step| step.n_moving > 0.0);
                 LaneSums { chain: moves.map(plain).sum(), moved: 0.0 }
             }
@@ -196,16 +212,18 @@ impl<'a> BoundModel<'a> {
     /// Time that all patterns of a template have in common, ns: to enter the call, to wake the last lane's thread, and
     /// to move a lane's data between nodes.
     pub fn common(&self, template: &ScheduleTemplate) -> f64 {
+        let moves = |phase: &&WalkPhase| phase.routing == Routing::Toward;
+        let times = self.bounded(template).filter(moves).count() as f64;
+        let bytes = self.between_nodes(template.ports);
+        self.start(template) + times * bytes * self.uncontended_ns()
+    }
+
+    /// The least bytes of a lane that one of a node's ports moves to or from other nodes.
+    fn between_nodes(&self, parts: u32) -> f64 {
         let shape = &self.request.shape;
         let n_nodes = f64::from(shape.n_ranks() / shape.ranks_per_node());
         // The ranks of a node have n together, and each forwards its part.
-        let share = (n_nodes - 1.0) / n_nodes / f64::from(shape.ranks_per_node());
-        let moves = |phase: &&WalkPhase| {
-            template.recipe.form != WalkForm::Tree
-                && matches!(phase.routing, Routing::Toward | Routing::FromRoot)
-        };
-        let times = self.phases(template).iter().filter(moves).count() as f64;
-        self.start(template) + times * share * self.part(template.ports) * self.uncontended_ns()
+        (n_nodes - 1.0) / n_nodes / f64::from(shape.ranks_per_node()) * self.part(parts)
     }
 
     /// Time to enter the call and to wake the last lane's thread, ns.
@@ -247,16 +265,39 @@ impl<'a> BoundModel<'a> {
         let steps = interleaved(shape, &n_steps, template.recipe.interleave, first);
         let node = shape.node_dim().map(|dim| axes[dim]);
         let factor = self.node_factor(node, axes.iter().any(|axis| axis.core < axis.size));
-        let of_phase = |phase: &WalkPhase| self.chain(template, axes, phase, &steps, factor);
-        start + folds + self.phases(template).iter().map(of_phase).sum::<f64>()
+        let of_phase = |phase: &WalkPhase| match phase.routing {
+            Routing::FromRoot | Routing::ToRoot | Routing::AllToRoot => {
+                self.along_tree(template, axes, phase.routing)
+            }
+            _ => self.chain(template, axes, phase, &steps, factor),
+        };
+        start + folds + self.bounded(template).map(of_phase).sum::<f64>()
     }
 
-    /// Time of folding, ns: coordinates beyond the cores send vectors before the steps, and get results after them.
+    /// Least time of folding, ns: coordinates beyond the cores send vectors before the steps, and get results after
+    /// them. Only one of both is in sequence with all steps: a result need not contain the last vector that was sent.
     fn folds(&self, axes: &[&AxisSteps]) -> f64 {
         let shape = &self.request.shape;
         let linked = |dim: usize| shape.axes()[dim].link != AxisLink::Node;
         let is_folded = (0..axes.len()).any(|dim| linked(dim) && axes[dim].core < axes[dim].size);
-        if is_folded { 2.0 * self.hop(0.0, false) } else { 0.0 }
+        if is_folded { self.hop(0.0, false) } else { 0.0 }
+    }
+
+    /// A pass from or to the root, ns.
+    fn along_tree(
+        &self,
+        template: &ScheduleTemplate,
+        axes: &[&AxisSteps],
+        routing: Routing,
+    ) -> f64 {
+        let parts = template.ports;
+        let n_children = || axes.iter().map(|axis| axis.n_children).sum::<f64>();
+        let moved = match routing {
+            Routing::ToRoot => self.between_nodes(parts) / self.machine.speeds().interface,
+            Routing::AllToRoot => n_children() * self.part(parts) * self.uncontended_ns(),
+            _ => self.between_nodes(parts) * self.uncontended_ns(),
+        };
+        moved.max(axes.iter().map(|axis| axis.path_ns).sum())
     }
 
     /// The steps of a lane in sequence, ns.
@@ -269,15 +310,9 @@ impl<'a> BoundModel<'a> {
         factor: f64,
     ) -> f64 {
         let part = self.part(template.ports);
-        let uncontended = [self.uncontended_ns(), self.intra_node_ns()];
         let shape = &self.request.shape;
-        // By dimension, the share of a line that is still to be forwarded; in a gather, what coordinate 0 holds.
-        let is_gathered = matches!(phase.routing, Routing::ToRoot | Routing::AllToRoot);
-        let first = |axis: &&AxisSteps| match axis.steps.first() {
-            Some(step) if is_gathered => step.held,
-            _ => 1.0,
-        };
-        let mut left: Vec<f64> = axes.iter().map(first).collect();
+        // By dimension, the share of a line that is still to be forwarded.
+        let mut left = vec![1.0; axes.len()];
         let is_split = phase.action == Action::Reduce && phase.routing == Routing::Toward;
         let mut ns = 0.0;
         for &GlobalStep { dim, t } in steps {
@@ -287,24 +322,11 @@ impl<'a> BoundModel<'a> {
             let others: f64 =
                 (0..axes.len()).filter(|&other| other != dim).map(|other| left[other]).product();
             let (moved, k) = match phase.routing {
-                Routing::Toward => (part * others * step.moved_ns * times, step.n_moving),
-                Routing::FromRoot => {
-                    (part * others * step.moved * uncontended[usize::from(is_intra_node)], 1.0)
-                }
                 Routing::Displaced => (part * step.crossing_ns * times, step.n_moving),
                 Routing::Everything => (part * step.whole_ns * times, step.n_targets),
-                Routing::ToRoot | Routing::AllToRoot => {
-                    (part * others * step.gathered * uncontended[usize::from(is_intra_node)], 1.0)
-                }
+                _ => (part * others * step.moved_ns * times, step.n_moving),
             };
-            left[dim] = match phase.routing {
-                Routing::Toward | Routing::FromRoot => left[dim] - step.moved,
-                Routing::ToRoot | Routing::AllToRoot => {
-                    let next = axes[dim].steps.get(t as usize + 1);
-                    next.map_or(1.0, |step| step.held)
-                }
-                Routing::Displaced | Routing::Everything => 1.0,
-            };
+            left[dim] -= step.moved;
             if step.n_moving > 0.0 || phase.routing == Routing::Everything {
                 // Messages that are not operands of one fold are steps of their own, each with one poll.
                 let seen = if is_split { 1.0 } else { k };

@@ -10,6 +10,9 @@ use crate::sim::{CallForm, Machine, Network, Profile, RoutedPlan};
 /// The default lengths at which messages are cut, in bytes. Of the lengths that cut nothing the first is used.
 pub const SEGMENTS: [u64; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
 
+/// The most messages of a call of which all ranks are followed at every length.
+const MOST_AT_ALL_LENGTHS: u64 = 1 << 11;
+
 /// A request: the call whose best schedule is wanted.
 #[derive(Clone, Debug)]
 pub struct SearchRequest {
@@ -84,6 +87,8 @@ pub struct Cost {
     pub segment_bytes: u64,
     /// Whether all ranks do the same as the one that was followed, or all ranks were followed.
     pub is_exact: bool,
+    /// Whether it is exact and the least of all lengths.
+    pub is_least: bool,
 }
 
 /// A schedule of the space.
@@ -123,10 +128,11 @@ impl Candidate {
     }
 
     /// Predicts the time by the fast simulation, at the best of the request's segment lengths. If one rank does not
-    /// stand exactly for all, and the prediction is below `best_ns`, all ranks are followed if they have at most
-    /// 65,536 messages, and the longer of both times counts. Otherwise a search over many schedules would find those
-    /// whose predictions are too short. No time counts that is below the bound; this can happen if many segments are
-    /// extrapolated from fewer, or if the busiest rank's node sends less than others.
+    /// stand exactly for all, a search over many schedules would find those whose predictions are too short. So all
+    /// ranks are followed: with at most 2,048 messages at every length; with at most 65,536 only if the prediction of
+    /// one rank is below `best_ns`, at the length that is best for this rank. No time counts that is below the bound;
+    /// this can happen if many segments are extrapolated from fewer, or if the busiest rank's node sends less than
+    /// others.
     pub fn cost(
         &self,
         request: &SearchRequest,
@@ -151,25 +157,27 @@ impl Candidate {
             let played = profile.play(schedule, &flow, routed, machine, request.bytes, false);
             played.expect("our own software performs all schedules").ns
         };
-        let one = RoutedPlan::of_one(&flow, network, place);
         // A length above that of all data cuts nothing.
         let (cut, whole): (Vec<u64>, Vec<u64>) =
             request.segments.iter().partition(|&&segment| (segment as f64) < request.bytes);
-        let costs = whole.iter().take(1).chain(&cut).map(|&segment| (play(&one, segment), segment));
-        let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
-        let (ns, segment_bytes) = best.expect("a question has segments");
-        let ns = ns.max(self.bound_ns);
-        let of_one = Cost { ns, segment_bytes, is_exact: one.is_exact() };
-        let is_short = one.has_few_messages(request.shape.n_ranks());
-        let follows_all = !of_one.is_exact && ns < best_ns && is_short;
-        let all = follows_all.then(|| RoutedPlan::of_all(&flow, network, place).ok()).flatten();
-        let (cost, routed) = match all {
-            Some(all) => {
-                let ns = ns.max(play(&all, segment_bytes));
-                (Cost { ns, is_exact: true, ..of_one }, all)
-            }
-            None => (of_one, one),
+        let n_ranks = request.shape.n_ranks();
+        let mut routed = RoutedPlan::of_one(&flow, network, place);
+        let follow_all = |routed: &mut RoutedPlan| {
+            RoutedPlan::of_all(&flow, network, place).map(|all| *routed = all).is_ok()
         };
+        if !routed.is_exact() && routed.n_messages(n_ranks) <= MOST_AT_ALL_LENGTHS {
+            follow_all(&mut routed);
+        }
+        let is_least = routed.is_exact();
+        let costs = whole.iter().take(1).chain(&cut).map(|&at| (play(&routed, at), at));
+        let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut ns, segment_bytes) = best.expect("a question has segments");
+        let may_be_best = !is_least && ns < best_ns && routed.has_few_messages(n_ranks);
+        if may_be_best && follow_all(&mut routed) {
+            ns = play(&routed, segment_bytes);
+        }
+        let (ns, is_exact) = (ns.max(self.bound_ns), routed.is_exact());
+        let cost = Cost { ns, segment_bytes, is_exact, is_least };
         Prediction { cost, flow, routed }
     }
 }

@@ -35,10 +35,6 @@ pub(super) struct StepCost {
     pub crossing_ns: f64,
     /// ns for each byte of a rank's data, if all are sent to all targets.
     pub whole_ns: f64,
-    /// In a gather, the share that coordinate 0 has before the step.
-    pub held: f64,
-    /// In a gather, the largest share that a message of the step carries.
-    pub gathered: f64,
 }
 
 /// A pattern on a dimension.
@@ -95,7 +91,6 @@ impl AxisSteps {
         let crossing = crossing(&toward);
         let mut steps: Vec<StepCost> = Vec::with_capacity(plain.n_steps() as usize);
         let mut last: Option<(Peers, Vec<(f64, f64)>)> = None;
-        let mut held = 1.0;
         let d = f64::from(core);
         for t in 0..plain.n_steps() {
             let targets = plain.targets(t, 0);
@@ -125,7 +120,6 @@ impl AxisSteps {
             let weighed = |shares: &[f64]| -> f64 {
                 shares.iter().zip(&of_targets).map(|(share, (_, ns))| share * ns).sum()
             };
-            let gathered = |&b: &u32| f64::from(toward.subtree(b).len() as u32) / d;
             let step = StepCost {
                 post_ns: costs.post_ns(),
                 latency_ns: least,
@@ -136,13 +130,7 @@ impl AxisSteps {
                 moved_ns: weighed(&moved),
                 crossing_ns: weighed(&crossing[t as usize]),
                 whole_ns: of_targets.iter().map(|(_, ns)| ns).sum(),
-                held: held / d,
-                gathered: toward.hopping(t).iter().map(gathered).fold(0.0, f64::max),
             };
-            let to_root = |b: &&u32| toward.hop(**b).is_some_and(|hop| hop.next == 0);
-            let arrived =
-                toward.hopping(t).iter().filter(to_root).map(|b| toward.subtree(*b).len());
-            held += arrived.sum::<usize>() as f64;
             steps.push(step);
             last = Some((targets, of_targets));
         }

@@ -73,6 +73,8 @@ pub struct Search<'a> {
     ratios: Vec<Option<f64>>,
     /// Bounds of the schedules that were returned and whose costs are not yet known.
     pending: Vec<f64>,
+    /// The least bound of the schedules that may take less than their costs, ns.
+    uncertain_ns: f64,
     /// The best schedules known so far, the best first.
     found: Vec<Best>,
     universal: (BoundKind, f64),
@@ -139,6 +141,7 @@ impl<'a> Search<'a> {
             open,
             ratios,
             pending: Vec::new(),
+            uncertain_ns: f64::INFINITY,
             found: Vec::new(),
             universal: bounds.call(request.bytes),
             counts: [0; 4],
@@ -196,6 +199,9 @@ impl<'a> Search<'a> {
         let known = self.pending.iter().position(|bound| *bound == candidate.bound_ns);
         known.map(|at| self.pending.swap_remove(at));
         self.counts[2] += 1;
+        if !cost.is_least {
+            self.uncertain_ns = self.uncertain_ns.min(candidate.bound_ns);
+        }
         let (ratio, counts) = (cost.ns / candidate.estimate_ns, candidate.counts(&cost));
         if let Some(known) = self.ratios.get_mut(candidate.kind as usize) {
             // Kinds whose predictions do not count come later each time.
@@ -239,7 +245,7 @@ impl<'a> Search<'a> {
     /// The certificate of the best schedule so far.
     pub fn certificate(&self) -> Certificate {
         let open = self.open.iter().map(|Reverse(node)| node.bound);
-        let left = open.chain(self.pending.iter().copied()).fold(f64::INFINITY, f64::min);
+        let left = open.chain(self.pending.iter().copied()).fold(self.uncertain_ns, f64::min);
         let [visited, pruned, predicted, uncertain] = self.counts;
         Certificate {
             bound: self.universal,

@@ -201,10 +201,14 @@ impl RoutedPlan {
         self.is_exact
     }
 
+    /// Messages of `n_ranks` ranks that each have as many as those of this plan.
+    pub(crate) fn n_messages(&self, n_ranks: u32) -> u64 {
+        self.messages().count() as u64 * u64::from(n_ranks) / u64::from(self.n_agents)
+    }
+
     /// Whether `n_ranks` ranks like those of this plan have few enough messages together to follow all ranks.
     pub fn has_few_messages(&self, n_ranks: u32) -> bool {
-        self.messages().count() as u64 * u64::from(n_ranks) / u64::from(self.n_agents)
-            <= MOST_FOLLOWED
+        self.n_messages(n_ranks) <= MOST_FOLLOWED
     }
 
     /// The number of ranks that are followed.
