@@ -58,9 +58,11 @@ fn what_a_table_says_serves() {
 /// A row whose algorithm has a part for each of four ports also serves calls on fewer ports.
 #[test]
 fn a_split_is_for_its_ports() {
-    let row = "{ bytes = \"0..\", algorithm = \"mixed-split:2,1,1,1\", ports = 4 }";
+    let row =
+        "{ bytes = \"0..\", algorithm = \"mixed-split:2,1,1,1\", ports = 4, segment = \"whole\" }";
     let (head, _) = TABLE.split_once("rows").unwrap();
     let head = head.replace("WIRE", "network").replace("nearest = false\n", "");
+    let head = head.replace("ranks = 8", "like = [\"4x2\"]");
     let table: Tuning = format!("{head}ports = 4\nrows = [{row}]\n").parse().unwrap();
     let plan = |ports: u32, options: CallOptions| {
         let config = config(&[4, 2], Drive::Inline).with(|config| {
