@@ -73,10 +73,11 @@ bindings() {
 long() {
   local elsewhere=
   elsewhere=$(grep -r "^ *#\[ignore" --include="*.rs" --exclude-dir={target,vendor} . | grep -v 'ignore = "run by ' | cut -d: -f1 |
-    grep -Ev "^./(tests/(ranks|processes)/|torus/tests/|torus/src/geometry/cycles.rs$)") || true
+    grep -Ev "^./(tests/(ranks|processes)/|cli/tests/command/|torus/tests/|torus/src/geometry/cycles.rs$)") || true
   [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
   at_least 7 limited 1h cargo test -p hopbine-torus --test torus -- --ignored &&
     at_least 1 limited 1h cargo test -p hopbine-torus --lib -- --ignored cycles &&
+    cargo build -p hopbine --examples && at_least 3 limited 1h cargo test -p hopbine-cli --test command -- --ignored &&
     at_least 6 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
       --skip regcache::events:: --skip chaos::
 }

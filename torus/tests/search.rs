@@ -76,9 +76,7 @@ fn followed(
 fn equals_trying_everything(collective: Collective) {
     let small = SHAPES.iter().chain(&NODE_SHAPES).chain(&["2+2", "4m"]).copied();
     let small = small.filter(|text| text.parse::<Shape>().unwrap().n_ranks() <= MOST_RANKS);
-    // Six ranks take most of the time: one of these shapes, or none, in turn.
-    let six = SIX.get(collective as usize % (SIX.len() + 1)).copied();
-    equals_trying_everything_on(collective, &small.chain(six).collect::<Vec<_>>(), &machines());
+    equals_trying_everything_on(collective, &small.collect::<Vec<_>>(), &machines());
 }
 
 /// A root receives from several links at the same time, if its interface is faster than a link.
@@ -142,13 +140,13 @@ fn equals_trying_everything_on(collective: Collective, shapes: &[&str], machines
 
 crate::for_every_collective!(equals_trying_everything);
 
-/// What the search finds within a few hundred predictions is at least as good as every row of the registry. Half of
+/// What the search finds within a few hundred predictions is at least as good as every row of the registry. One of
 /// the shapes in turn; the ignored test has all.
 #[test]
 fn it_beats_or_equals_the_registry() {
-    let shapes = [&["4x4", "2x3+2"], &["5x3", "8"]];
+    let shapes = ["4x4", "5x3", "2x3+2", "8"];
     for (number, collective) in Collective::ALL.into_iter().enumerate() {
-        it_beats_or_equals_the_registry_on(collective, shapes[number % shapes.len()]);
+        it_beats_or_equals_the_registry_on(collective, &[shapes[number % shapes.len()]]);
     }
 }
 

@@ -197,6 +197,7 @@ fn tables_are_measured_on_ranks_of_this_host() {
 
 /// If a registration takes 4 ms, copying 64 KiB is faster on any machine.
 #[test]
+#[ignore = "takes long: cargo test -p hopbine-cli --test command -- --ignored"]
 fn what_is_copied_is_measured_where_no_registrations_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("mine.toml");
