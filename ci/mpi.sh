@@ -26,7 +26,7 @@
 #   beside COMMAND...
 #             runs it beside what follows; `joined` waits for all of these, and fails if one has.
 #   cargo_hopbine
-#             all of hopbine that is built with this MPI: libraries, and if runs_rust the command and
+#             all of hopbine that is built with this MPI: libraries, and if runs_all the command and
 #             sys/mpi/tests/mpi as $programs/mpi. One call of cargo, so that all of it has the same features and nothing is
 #             compiled twice.
 set -euo pipefail
@@ -99,12 +99,13 @@ cargo_programs() {
   said=$(cargo "$@" 2>&1) || { printf '%s\n' "$said" >&2; return 1; }
 }
 
-# Whether programs in Rust run under this MPI: little of them depends on it, and MPICH's ranks do not yield.
-runs_rust() { [ "$mpi" = openmpi ] || $long; }
+# Whether what depends little on the MPI runs under this one, programs in Rust among it: MPICH's ranks do not yield.
+runs_all() { [ "$mpi" = openmpi ] || $long; }
 
 cargo_hopbine() {
   local built
-  runs_rust || { cargo build "${with_mpi[@]}" --lib; return; }
+  # A test, whichever it is, brings the features of what the other tests have built.
+  runs_all || { cargo build "${with_mpi[@]}" --lib --test handles; return; }
   built=$(cargo build "${with_mpi[@]}" --lib --bin hopbine --test mpi \
     --message-format=json-render-diagnostics) || return 1
   cp "$(sed -n 's/.*"executable":"\([^"]*\/mpi-[^"]*\)".*/\1/p' <<<"$built")" "$programs/mpi"

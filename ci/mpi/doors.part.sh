@@ -184,7 +184,7 @@ run_doors() {
   reported "$no_request" 2 "$programs/requests-hb" || status=1
   # More of them at once than a window of operations, in shared memory and over messages.
   ranks 4 "$preload" "$programs/crowd" 1 || status=1
-  ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
+  ! runs_all || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
   [ "$mpi" != openmpi ] || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
     "$programs/crowd" 2 || status=1
   for n in 2 $many; do
@@ -202,7 +202,7 @@ run_doors() {
   # two lengths, over messages of MPI's; and some that go in parts by TCP.
   for lengths in "0 5000" "3 5" "200000 5000" "5 200000" "200000 300000"; do
     # shellcheck disable=SC2086
-    reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" $lengths || status=1
+    ! runs_all || reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/disagree" $lengths || status=1
   done
   for lengths in "20000 30000" "30000 5" "200000 30000"; do
     # shellcheck disable=SC2086
@@ -212,7 +212,7 @@ run_doors() {
   # By the board, which the next call takes as well.
   for lengths in "3 5" "5 0"; do
     # shellcheck disable=SC2086
-    reported "" 4 "$programs/disagree" $lengths || status=1
+    ! runs_all || reported "" 4 "$programs/disagree" $lengths || status=1
   done
   # What ranks get wrong together, in shared memory and over messages.
   said=$(export "${preload?}"; launch_within "$limit" 4 "$programs/recover" 2>&1) || status=1
@@ -279,14 +279,16 @@ run_doors() {
   ranks 4 "$preload" "$programs/comm" || status=1
   # Counts of 64 bits in calls that MPI serves.
   for n in 2 4; do
-    ranks $n "$programs/large" || status=1
+    ! runs_all || ranks $n "$programs/large" || status=1
     ranks $n "$preload" "$programs/large" || status=1
   done
   # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
   ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
   ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1
-  ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_PORTS=two "$programs/leftovers" cannot || status=1
-  ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
+  if runs_all; then
+    ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_PORTS=two "$programs/leftovers" cannot || status=1
+    ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
+  fi
   # One rank has a wrong setting: nobody waits for it, and all say why.
   for name in shm mpi; do
     said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one HOPBINE_PORTS none 2>&1) || status=1
@@ -329,8 +331,10 @@ run_doors() {
   same 4 "$programs/heat" "$programs/heat-hb" 20 20 || status=1
   same 2 "$programs/fft" "$programs/fft-hb" 64 || status=1
   same 3 "$programs/heat-f" "$programs/heat-hb-f" 20 20 || status=1
-  same 3 "$programs/cg-f" "$programs/cg-hb-f" 10 || status=1
-  same 3 "$programs/cg" "$programs/cg-hb" 10 || status=1
-  same 2 "$programs/fft-f" "$programs/fft-hb-f" 64 || status=1
+  if runs_all; then
+    same 3 "$programs/cg-f" "$programs/cg-hb-f" 10 || status=1
+    same 3 "$programs/cg" "$programs/cg-hb" 10 || status=1
+    same 2 "$programs/fft-f" "$programs/fft-hb-f" 64 || status=1
+  fi
   return $status
 }

@@ -10,10 +10,10 @@ use hopbine_torus::{Collective, Rank, Request};
 use crate::common::{NODE_SHAPES, SHAPES};
 
 /// On more ranks than this, the model does not simulate each rank: in each test run, and in the ignored test.
-const MOST_FOLLOWED: [u32; 2] = [36, 64];
+const MOST_FOLLOWED: [u32; 2] = [24, 64];
 
 /// On more ranks than this, only one of the machines is used, in turn.
-const FEW: u32 = 16;
+const FEW: u32 = 12;
 const MACHINES: [&str; 3] = ["ideal-torus", "tofu-d", "hx2mesh"];
 
 fn schedules(
@@ -107,7 +107,7 @@ fn never_below_up_to(most_followed: u32, collective: Collective) {
         }
     }
     println!("{collective}: {n_counted} counted, {n_played} played, decided by {decided:?}");
-    assert!(n_played > 500 && decided[BoundKind::Latency as usize] > 0);
+    assert!(n_played > 400 && decided[BoundKind::Latency as usize] > 0);
     assert!(decided[BoundKind::Bandwidth as usize] > 0 || collective == Collective::Barrier);
 }
 

@@ -27,8 +27,8 @@ fn maps(shape: &Shape) -> [RankMap; 3] {
 }
 
 /// A shape with more ranks than this is large, and one with more than that is vast.
-const LARGE: u32 = 24;
-const VAST: u32 = 64;
+const LARGE: u32 = 16;
+const VAST: u32 = 32;
 
 /// The cases to prove for a shape: rank map, root and number of ports. For a large shape, unless `all`: each root
 /// with the most ports, the middle one also with one port, and one further rank map. For a vast one: the middle root
