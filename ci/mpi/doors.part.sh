@@ -300,7 +300,7 @@ run_doors() {
   [[ $said == *"rank 1 has another HOPBINE_ONLY or HOPBINE_EXCEPT than rank 0"*"nothing is left"* ]] ||
     { printf 'FAILED: a rank with another HOPBINE_EXCEPT\n%s\n' "$said"; status=1; }
   # One rank has no hopbine: two of the others say what they wait for.
-  said=$(export HOPBINE_TIMEOUT=1; launch_within 10 3 env "$preload" "$programs/heat" 20 20 : -n 1 "$programs/heat" 20 20 2>&1) || true
+  said=$(export HOPBINE_TIMEOUT=1; launch_within 5 3 env "$preload" "$programs/heat" 20 20 : -n 1 "$programs/heat" 20 20 2>&1) || true
   [[ $(grep -c "rank [01] has waited 1 s for other ranks to start hopbine" <<<"$said") == 2 && $said != *"rank 2 has"* ]] ||
     { printf 'FAILED: a rank without the library\n%s\n' "$said"; status=1; }
   reported "" 3 "$programs/leftovers" || status=1
