@@ -327,6 +327,8 @@ static int each_status_any(int n, const MPI_Request requests[], int *at, int *fl
     *at = MPI_UNDEFINED;
     *flag = 1;
     int code = set_empty_status(status), is_done = 0;
+    /* An empty status has no error; MPI's wait for one request leaves the field as it is. */
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
     for (int i = 0; i < n && !is_done && code == MPI_SUCCESS; i++) {
         if (requests[i] == MPI_REQUEST_NULL) continue;
         code = look(requests[i], &is_done, status);
