@@ -90,9 +90,7 @@ impl Process {
     /// If the system refuses the signal.
     pub fn signal(&mut self, signal: i32) {
         if !self.has_ended() {
-            // SAFETY: no memory is involved. The process has not been reaped, so the id is still its own.
-            let code = unsafe { libc::kill(self.id() as libc::pid_t, signal) };
-            assert_eq!(code, 0, "signal {signal}");
+            send_signal(&mut self.child, signal);
         }
     }
 
@@ -143,6 +141,17 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal to a process that has not been waited for.
+///
+/// # Panics
+/// If the system refuses the signal.
+#[track_caller]
+pub fn send_signal(child: &mut Child, signal: i32) {
+    // SAFETY: no memory is involved. The process has not been reaped, so the id is still its own.
+    let code = unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+    assert_eq!(code, 0, "signal {signal}");
 }
 
 /// Waits until `condition` holds.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use hopbine_testing::processes::OutputInTime;
+use hopbine_testing::processes::{OutputInTime, send_signal};
 
 use super::{command, json, refused, text, well};
 
@@ -179,8 +179,7 @@ fn a_signal_ends_the_program_that_is_measured() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(60));
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // SAFETY: no memory is involved; the process is our child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(bench.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    send_signal(&mut bench, libc::SIGTERM);
     assert_eq!(bench.wait().unwrap().code(), Some(128 + libc::SIGTERM));
     assert_eq!(std::fs::read_dir(&tmp).unwrap().count(), 0);
     let program = std::fs::read_to_string(&started).unwrap();

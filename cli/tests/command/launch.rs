@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use hopbine_testing::processes::OutputInTime;
+use hopbine_testing::processes::{OutputInTime, send_signal, wait_until};
 
 fn launch(arguments: &[&str], program: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hopbine"))
@@ -171,8 +171,7 @@ fn a_signal_that_is_to_be_ignored_is() {
     let mut out = std::io::BufReader::new(job.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
-    // SAFETY: no memory is involved; the job is not reaped yet.
-    assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGHUP) }, 0);
+    send_signal(&mut job, libc::SIGHUP);
     // The launcher receives the signal before it can see this file.
     std::fs::write(sent, "").unwrap();
     out.read_to_string(&mut line).unwrap();
@@ -356,8 +355,7 @@ fn signals_are_passed_on() {
     for _ in 0..2 {
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
     }
-    // SAFETY: the launcher is our child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    send_signal(&mut child, libc::SIGINT);
     let mut rest: Vec<String> = lines.map(Result::unwrap).collect();
     rest.sort_unstable();
     assert_eq!(rest, ["rank 0 interrupted", "rank 1 interrupted"]);
@@ -430,12 +428,9 @@ fn a_signal_ends_the_wait_for_a_reader() {
     let mut err = std::io::BufReader::new(job.stderr.take().unwrap());
     let mut line = String::new();
     err.read_line(&mut line).unwrap();
-    while is_running(line.trim()) {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_until("the end of the rank", || !is_running(line.trim()));
     std::thread::sleep(std::time::Duration::from_millis(200));
-    // SAFETY: no memory is involved; the launcher is our child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(job.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    send_signal(&mut job, libc::SIGTERM);
     assert_eq!(job.wait().unwrap().code(), Some(128 + libc::SIGTERM));
     err.read_to_string(&mut line).unwrap();
     assert!(line.contains("the end of the ranks' output is lost"), "{line}");
@@ -520,8 +515,7 @@ fn the_start_can_be_interrupted() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
     assert_eq!(line, "started\n");
-    // SAFETY: the launcher is our child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    send_signal(&mut child, libc::SIGTERM);
     let n_started = 1 + std::io::BufRead::lines(out).count();
     let mut err = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut err).unwrap();

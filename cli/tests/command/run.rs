@@ -2,7 +2,7 @@
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine_testing::processes::OutputInTime;
+use hopbine_testing::processes::{OutputInTime, send_signal};
 
 use super::{command, hopbine, json, n_serving, text, well};
 
@@ -55,8 +55,7 @@ fn a_run_that_is_ended_leaves_its_rows() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", rows());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // SAFETY: no memory is involved; the process is our child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(run.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    send_signal(&mut run, libc::SIGTERM);
     assert!(!run.wait().unwrap().success() && !out.exists());
     let rows = rows();
     assert!(rows.starts_with("collective,torus") && rows.ends_with('\n'), "{rows}");
