@@ -140,10 +140,8 @@ impl Sink {
     pub fn keep(&mut self) -> Result<(), CliError> {
         match &mut self.0 {
             Kind::File(Replacement::Whole { text, part, target, .. }, _) => {
-                let mut path = target.clone().into_os_string();
-                path.push(".part");
-                let kept = Part::keep(part, path.as_ref(), text);
-                kept.map_err(|source| CliError::Write { path: path.into(), source })
+                let path = part_path(target);
+                Part::keep(part, &path, text).map_err(|source| CliError::Write { path, source })
             }
             _ => Ok(()),
         }
@@ -176,6 +174,13 @@ enum Replacement {
     Whole { text: Vec<u8>, target: PathBuf, before: Option<Before>, part: Option<Part> },
     /// The path is a device or a pipe, not a regular file: the text is written to it directly.
     Through(File),
+}
+
+/// `FILE.part`, which has what a long command has found for FILE so far.
+pub fn part_path(file: &Path) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".part");
+    path.into()
 }
 
 /// A file with the text so far.

@@ -9,7 +9,7 @@ use super::cell::CellResult;
 use super::staging::Staging;
 use crate::args;
 use crate::error::CliError;
-use crate::output::OutputArg;
+use crate::output::{OutputArg, part_path};
 
 /// The measurements and their file, which is replaced as a whole.
 pub struct State {
@@ -31,9 +31,7 @@ impl State {
     /// # Errors
     /// [`CliError::Read`]; [`CliError::Text`] if the file is invalid, or was measured with other settings.
     pub fn of(table: &Path, settings: &str) -> Result<Self, CliError> {
-        let mut path = table.as_os_str().to_owned();
-        path.push(".part");
-        let path = PathBuf::from(path);
+        let path = part_path(table);
         let fresh = SavedState { of: settings.to_owned(), found: Vec::new(), staging: None };
         if !path.exists() {
             return Ok(State { path, saved: fresh });
