@@ -29,8 +29,8 @@ impl Unbound {
     pub(super) fn on(cores: &[usize]) -> Self {
         let mut all = CpuSet::new();
         cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| all.set(core));
-        let is_less = |own: &CpuSet| *own != all && sched_setaffinity(None, &all).is_ok();
-        Unbound(sched_getaffinity(None).ok().filter(is_less))
+        let before = sched_getaffinity(None).ok().filter(|own| *own != all);
+        Unbound(before.filter(|_| sched_setaffinity(None, &all).is_ok()))
     }
 }
 
@@ -108,11 +108,11 @@ pub(super) fn assign_cores(input: &PinningInput<'_>) -> Pinning {
     };
     let is_crowded = n_workers > n_spare;
     let own_cores = if n_workers == 0 { n_own > 0 } else { !is_crowded };
-    let is_own = |core: &usize| available.contains(core);
-    let own_wanted: Vec<usize> = input.wanted.iter().copied().filter(is_own).collect();
     let cores = if n_workers == 0 {
         Vec::new()
     } else if !input.wanted.is_empty() {
+        let is_own = |core: &usize| available.contains(core);
+        let own_wanted: Vec<usize> = input.wanted.iter().copied().filter(is_own).collect();
         // Ranks with cores of their own share no core of the list.
         let (wanted, place) = match &own_wanted[..] {
             [] => (input.wanted, input.place_on_node),

@@ -122,15 +122,13 @@ impl Programs {
             gone.extend(self.remove_oldest(|_| true));
         }
         if entry.has_lists() {
-            let others = || self.entries.iter().filter(|entry| entry.has_lists());
-            let mut bytes = others().map(Entry::list_bytes).sum::<u64>() + entry.list_bytes();
-            for _ in LISTED_PROGRAMS..=others().count() {
-                if bytes > LISTED_BYTES_LIMIT
-                    && let Some(old) = self.remove_oldest(Entry::has_lists)
-                {
-                    bytes -= old.list_bytes();
-                    gone.push(old);
-                }
+            let others = self.entries.iter().filter(|entry| entry.has_lists());
+            let all: Vec<u64> = others.chain([&entry]).map(Entry::list_bytes).collect();
+            let (mut n, mut bytes) = (all.len(), all.iter().sum::<u64>());
+            while n > LISTED_PROGRAMS && bytes > LISTED_BYTES_LIMIT {
+                let Some(old) = self.remove_oldest(Entry::has_lists) else { break };
+                (n, bytes) = (n - 1, bytes - old.list_bytes());
+                gone.push(old);
             }
         }
         let (key, at) = (entry.key.clone(), self.entries.len());
