@@ -302,20 +302,20 @@ impl Engine {
             // SAFETY: the caller's promise; the compiler makes ports touch disjoint bytes, and the keys are this
             // port's.
             let run = unsafe { operation.take(port.id, id, order, [with_key(0), with_key(1)]) };
-            let (is_driven, worker) = (waiting && port.id.0 == 0, self.worker_of(port.id));
+            let is_driven = waiting && port.id.0 == 0;
             // A running worker posts as soon as this thread would.
             let mode = if waiting && n_ports == 1 {
                 LaunchMode::Full
-            } else if worker.is_none() || port.hints.is_parked() || is_driven {
+            } else if self.worker_of(port.id).is_none() || port.hints.is_parked() || is_driven {
                 LaunchMode::PostOnly
             } else {
                 LaunchMode::Deferred
             };
             port.launch(run, operation.clone(), mode);
-            if let Some(worker) = worker.filter(|_| !is_driven) {
-                worker.wake();
-            }
         }
+        // After the first messages of all ports: a wake-up may be a system call. The caller drives port 0 if it waits.
+        let undriven = self.group.ports[..n_ports].iter().skip(usize::from(waiting));
+        undriven.filter_map(|port| self.worker_of(port.id)).for_each(Worker::wake);
         Ok(())
     }
 

@@ -2,16 +2,23 @@
 //! and has gates only as `sim-utofu`.)
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use hopbine_torus::choose::Wire;
-use hopbine_torus::geometry::Shape;
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::Flow;
+use hopbine_torus::{Collective, Request, registry};
 
-use super::OnTimeout;
+use super::{
+    CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Sizes, StartOrder, UserKeys,
+    UserMemory, compile,
+};
+use crate::Rank;
 use crate::comm::{CallOptions, Communicator, Hardware};
-use crate::error::{Error, Fault};
-use crate::reduce::Op;
+use crate::endpoint::{Endpoint, Event, Posted, RecvPost, SendPost};
+use crate::error::{Error, Fault, WireError};
+use crate::reduce::{Dtype, Op, Reducer};
 use crate::world::{Drive, EmulationConfig, emulate};
 
 fn config(n_ranks: u32) -> EmulationConfig {
@@ -136,4 +143,92 @@ fn memory_that_is_registered_stays_so_and_progress_is_made_from_outside() {
         drop(registered);
     })
     .unwrap();
+}
+
+/// The wire of one of three ports: nothing arrives, and the last port's first send waits a while for a poll of the
+/// second port.
+struct Port {
+    index: usize,
+    second_is_polled: Arc<AtomicBool>,
+    was_polled_first: Arc<AtomicBool>,
+}
+
+impl Endpoint for Port {
+    unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
+        let end = Instant::now() + Duration::from_millis(50);
+        while self.index == 2 && Instant::now() < end {
+            let is_polled = self.second_is_polled.load(Ordering::Relaxed);
+            self.was_polled_first.fetch_or(is_polled, Ordering::Relaxed);
+            std::thread::yield_now();
+        }
+        Ok(Posted::Accepted)
+    }
+
+    unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
+        Ok(Posted::Accepted)
+    }
+
+    fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
+        self.second_is_polled.fetch_or(self.index == 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn is_flushed(&self) -> bool {
+        true
+    }
+
+    fn abandon(&mut self) {}
+}
+
+/// Whether a worker that slept has polled the second of three ports before the last one posted its first message.
+fn wakes_before_the_last_post() -> bool {
+    let shape = Shape::torus(&[2, 2, 2]).unwrap();
+    let (map, root) = (RankMap::RowMajor, hopbine_torus::Rank(0));
+    let request = Request { shape, map, root, ports: Some(3) };
+    let algorithm = registry::find(Collective::Allreduce, "mixed").unwrap();
+    let plan = algorithm.schedule(&request).unwrap().expand().unwrap().plan(root);
+    let sizes = Sizes::Equal(300);
+    let geometry =
+        Geometry { sizes, elem_bytes: 8, in_place: true, segment_bytes: None, staged: None };
+    let program = compile(&CheckedPlan::new(plan).unwrap(), &geometry).unwrap();
+    assert_eq!(program.ports.len(), 3);
+
+    let config = EngineConfig {
+        workers: 3,
+        cores: Vec::new(),
+        own_cores: false,
+        timeout: Duration::from_secs(60),
+        on_timeout: OnTimeout::Fail,
+        trace: None,
+    };
+    let [second_is_polled, was_polled_first] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let port = |index| -> Box<dyn Endpoint> {
+        let (second_is_polled, was_polled_first) =
+            (second_is_polled.clone(), was_polled_first.clone());
+        Box::new(Port { index, second_is_polled, was_polled_first })
+    };
+    let ports = (0..3).map(port).collect();
+    let engine = Engine::new(0, 8, ports, config, Arc::new(Failure::default())).unwrap();
+    let reducer = Reducer::new(Dtype::U64, Op::Sum).unwrap();
+    let operation = engine.prepare(Arc::new(program), Some(reducer)).unwrap();
+    while !engine.group.ports.iter().all(|port| port.hints.is_parked()) {
+        std::thread::yield_now();
+    }
+    let mut vector = [1u64; 300];
+    let nothing = UserMemory { ptr: std::ptr::null_mut(), len: 0 };
+    let memory = UserMemory { ptr: vector.as_mut_ptr().cast(), len: 2400 };
+    // SAFETY: the engine is failed before the vector is dropped.
+    unsafe {
+        let keys = UserKeys::default();
+        engine.start(&operation, [nothing, memory], &keys, (0, 0), StartOrder::InOrder, true)
+    }
+    .unwrap();
+    engine.fail(&Error::Closed);
+    was_polled_first.load(Ordering::Relaxed)
+}
+
+#[test]
+fn workers_wake_after_the_first_messages_of_all_ports() {
+    // A worker may notice the operation on its way to sleep, but not each time.
+    assert!((0..10).any(|_| !wakes_before_the_last_post()));
 }
