@@ -58,8 +58,9 @@ tests_that_wait() {
   at_least 10 "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
   HOPBINE_TEST_BACKEND=shm at_least 10 "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
   at_least 5 "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)
+  at_least 3 limited 400 cargo test "${packages[@]}" --test simulated lost:: >"$logs/lost-simulated" 2>&1 & pids+=($!)
   for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-  cat "$logs"/{lost,lost-shm,stress}
+  cat "$logs"/{lost,lost-shm,lost-simulated,stress}
   return $status
 }
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long

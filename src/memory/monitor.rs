@@ -87,7 +87,8 @@ impl ProcessEvents {
             listeners: Mutex::new(()),
         });
         let reader = Arc::clone(&events);
-        let is_reported = without_signals(|| {
+        // A handler on the reader's thread could unmap memory, and would then wait for the reader itself.
+        let is_reported = hopbine_meet::without_signals(|| {
             thread::Builder::new()
                 .name("hopbine-memory".to_owned())
                 .spawn(move || reader.read_forever())
@@ -218,22 +219,6 @@ impl EventSource for ProcessEvents {
 
     fn settled(&self) -> bool {
         self.broken.load(Ordering::Relaxed) || self.uffd.settled()
-    }
-}
-
-/// Runs `spawn` with all signals blocked, which the new thread inherits: a signal handler of the application on the
-/// reader's thread could unmap memory, and would then wait for the reader itself.
-fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are initialised before use, the first by sigfillset and the
-    // second by pthread_sigmask, and live through the calls.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        let mut before = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let result = spawn();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        result
     }
 }
 

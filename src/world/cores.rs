@@ -171,8 +171,11 @@ impl Pinning {
         let cores = self.cores.clone();
         let refused = move |core: &usize| !core_affinity::set_for_current(CoreId { id: *core });
         // On a thread of its own, which is bound to them in turn.
-        let found = std::thread::spawn(move || cores.into_iter().filter(refused).collect());
-        let found: Vec<usize> = found.join().unwrap_or_default();
+        let look = move || cores.into_iter().filter(refused).collect();
+        let thread = std::thread::Builder::new().spawn(look);
+        // If there can be no further thread, starting the workers fails, too, and says so.
+        let found: Vec<usize> =
+            thread.map_or_else(|_| Vec::new(), |it| it.join().unwrap_or_default());
         if !found.is_empty() {
             let found: Vec<String> = found.iter().map(usize::to_string).collect();
             self.why +=

@@ -263,7 +263,7 @@ proptest! {
     #[test]
     fn any_call_on_any_shape(
         sizes in proptest::collection::vec(1u32..5, 1..4),
-        which in 0usize..9,
+        which in 0..Collective::ALL.len(),
         count in 0usize..700,
         root: u32,
         ports in 1u32..7,

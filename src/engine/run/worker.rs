@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hopbine_meet::without_signals;
+
 use super::backoff::{Backoff, Waits};
 use super::port::Port;
 
@@ -29,7 +31,7 @@ impl Worker {
     ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
+        let run = move || {
             if let Some(id) = core {
                 // A core that does not exist is no error: the worker then runs wherever the system puts it.
                 core_affinity::set_for_current(core_affinity::CoreId { id });
@@ -38,7 +40,8 @@ impl Worker {
             if catch_unwind(AssertUnwindSafe(|| drive_ports(&ports, &stopped, own_core))).is_err() {
                 ports.iter().for_each(|port| port.worker_panicked());
             }
-        })?;
+        };
+        let thread = without_signals(|| std::thread::Builder::new().name(name).spawn(run))?;
         Ok(Worker { stop, thread: Some(thread) })
     }
 

@@ -6,6 +6,7 @@
 //! * [`create_memory`], [`open_memory`] and [`Mapping`]: memory without a name that ranks of one host map;
 //! * [`variables`]: every environment variable that hopbine reads, and its parsing;
 //! * [`print_remark`]: a line on standard error;
+//! * [`without_signals`]: a thread that receives no signals;
 //! * [`PtracePermission`]: permission to access this process's memory, if Yama requires it.
 //!
 //! Before the first one-sided operation every rank must know the other ranks' addresses. Any launcher suffices that
@@ -38,6 +39,7 @@ mod place;
 mod process;
 mod ptrace;
 mod records;
+mod signals;
 mod stderr;
 mod user_files;
 pub mod variables;
@@ -56,4 +58,5 @@ pub use place::Place;
 pub use process::Stat;
 pub use ptrace::{PtracePermission, yama_scope};
 pub use records::Records;
+pub use signals::without_signals;
 pub use stderr::print_remark;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hopbine_meet::without_signals;
+
 /// An operation under way.
 pub(crate) trait PendingOp: Send {
     /// Returns the rank that has posted the operation.
@@ -78,7 +80,8 @@ impl Device {
         let shared = Arc::<(Mutex<Queue>, Condvar)>::default();
         if has_thread {
             let queue = shared.clone();
-            std::thread::Builder::new().name("late device".into()).spawn(move || run(&queue))?;
+            let thread = std::thread::Builder::new().name("late device".into());
+            without_signals(|| thread.spawn(move || run(&queue)))?;
         }
         Ok(Device { shared })
     }
