@@ -15,7 +15,7 @@ const REGION: usize = 1 << 16;
 
 /// Looks up 4 KiB and releases the lease.
 fn look_up(cache: &Cache<u64>, settled: Settled, addr: usize) {
-    let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
+    let register = |addr: usize, _, _| Ok::<_, Infallible>((addr as u64, addr as u64));
     let lease =
         cache.get(Keep::UntilEvent(settled), PortId(0), black_box(addr), 4096, register).unwrap();
     black_box(*lease.handle() + lease.offset());
@@ -49,7 +49,7 @@ fn lookups(c: &mut Criterion) {
     });
     group.bench_function("uncached", |b| {
         b.iter(|| {
-            let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
+            let register = |addr: usize, _, _| Ok::<_, Infallible>((addr as u64, addr as u64));
             let lease = cache.get(Keep::Once, PortId(0), black_box(base), 4096, register).unwrap();
             cache.release(PortId(0), lease);
         });

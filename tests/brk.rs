@@ -43,7 +43,8 @@ fn the_heap_shrinks() {
     }
     let cache = Cache::with_process_events(CacheConfig::default(), 1);
     // SAFETY: the test passes a whole mapped page.
-    let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
+    let read =
+        |addr: usize, _, _| Ok((unsafe { (addr as *const u64).read_volatile() }, addr as u64));
     let grow = 4 * page_bytes() as libc::intptr_t;
     for stamp in [1, 2] {
         // SAFETY: the break moves up; the test owns the new memory until the break moves down.

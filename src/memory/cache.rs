@@ -104,8 +104,12 @@ impl<H> Cache<H> {
         }
     }
 
-    /// A registration of `len` bytes at `addr` at a port, kept or new; `register` makes one of whole pages. The
-    /// caller guarantees that the memory stays mapped until the lease is released.
+    /// A registration of `len` bytes at `addr` at a port, kept or new. The caller guarantees that the memory stays
+    /// mapped until the lease is released.
+    ///
+    /// `register` registers the whole pages of an address and a length, and returns the registration and its tag. The
+    /// interface may give several registrations of the same pages one tag: then it has looked up the pages only for
+    /// the first. If its third argument is true, it must not.
     ///
     /// # Errors
     /// [`CacheError`] if the range is invalid or the interface refuses it.
@@ -115,22 +119,21 @@ impl<H> Cache<H> {
         port: PortId,
         addr: usize,
         len: usize,
-        register: impl FnMut(usize, usize) -> Result<H, E>,
+        register: impl FnMut(usize, usize, bool) -> Result<(H, u64), E>,
     ) -> Result<Lease<H>, CacheError<E>> {
         let span = Span::of_pages(addr, len, self.page).ok_or(CacheError::NoRange { addr, len })?;
         let is_explicit = matches!(keep, Keep::Explicitly);
         let is_settled = match keep {
-            Keep::Once => false,
             Keep::UntilEvent(Settled(is_settled)) => is_settled,
-            Keep::Explicitly => self.settle().0,
+            Keep::Once | Keep::Explicitly => self.settle().0,
         };
-        let may_keep = (is_settled || is_explicit) && !forks::is_child();
+        let is_once = matches!(keep, Keep::Once);
+        let may_keep = !is_once && (is_settled || is_explicit) && !forks::is_child();
         let known = self.with(port, |state| {
             state.read_events();
             if !is_settled {
-                // A kept registration of the range may lead to unmapped pages, and while it exists, an interface that
-                // shares registrations of the same pages would not make a new one.
-                state.invalidate(span, is_explicit);
+                // A kept registration of the range may lead to unmapped pages.
+                state.invalidate(span);
             }
             if may_keep { state.hit(port, span) } else { None }
         });
@@ -148,7 +151,7 @@ impl<H> Cache<H> {
         is_explicit: bool,
         port: PortId,
         span: Span,
-        mut register: impl FnMut(usize, usize) -> Result<H, E>,
+        mut register: impl FnMut(usize, usize, bool) -> Result<(H, u64), E>,
     ) -> Result<NewRegistration<H>, CacheError<E>> {
         for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
             let Some(miss) = self.with(port, |state| state.begin(port, span, is_explicit)) else {
@@ -185,7 +188,7 @@ impl<H> Cache<H> {
     /// Ends every kept registration, of all ports; those in use exist until their last lease is released.
     /// Registrations at this port are dropped now, others in the next calls for their ports.
     pub fn invalidate_all(&self, port: PortId) {
-        self.with(port, |state| state.invalidate(Span::EVERYTHING, true));
+        self.with(port, |state| state.invalidate(Span::EVERYTHING));
     }
 
     /// Drops all registrations of a port, at its end: none may be in use.
@@ -226,12 +229,19 @@ impl<H> Cache<H> {
         &self,
         port: PortId,
         span: Span,
-        register: &mut impl FnMut(usize, usize) -> Result<H, E>,
+        register: &mut impl FnMut(usize, usize, bool) -> Result<(H, u64), E>,
     ) -> Result<Arc<Counted<H>>, CacheError<E>> {
         let (addr, len) = (span.start(), span.len());
-        self.with_room(port, || register(addr, len))
-            .map(|handle| Arc::new(self.counts.made(handle)))
-            .map_err(|source| CacheError::Register { addr, len, source })
+        let mut made = |alone| {
+            let (handle, tag) = self
+                .with_room(port, || register(addr, len, alone))
+                .map_err(|source| CacheError::Register { addr, len, source })?;
+            let handle = Arc::new(self.counts.made(handle));
+            let is_current = lock(&self.state).note_made(port, span, tag, &handle);
+            Ok((handle, is_current))
+        };
+        let (handle, is_current) = made(false)?;
+        Ok(if is_current { handle } else { made(true)?.0 })
     }
 
     /// Registers at a port; if the interface lacks room, evicts idle regions and tries once more.

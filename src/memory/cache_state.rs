@@ -4,7 +4,7 @@
 //! pages. So every port's pages are noted while the port registers them, and marked when they can no longer become a
 //! region.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hopbine_torus::PortId;
 
@@ -31,6 +31,8 @@ pub(super) struct CacheState<H> {
     regions: Regions<Counted<H>>,
     /// By port, the registration that it is making.
     pending: Box<[Option<PendingRegistration>]>,
+    /// By port, the registrations that the interface has, and some that it has no more.
+    made: Box<[Vec<Made<H>>]>,
     forks: usize,
     stats: CacheStats,
 }
@@ -41,6 +43,17 @@ struct PendingRegistration {
     pages: Span,
     /// The registration may lead to pages that the memory no longer has, or its watch may have ended.
     is_stale: bool,
+}
+
+/// A registration that a port has made.
+#[derive(Debug)]
+struct Made<H> {
+    pages: Span,
+    tag: u64,
+    forks: usize,
+    /// It has become that of a region: its leases do not promise all of its pages.
+    is_kept: bool,
+    handle: Weak<Counted<H>>,
 }
 
 /// The registration to make for a lookup that is no hit.
@@ -80,6 +93,7 @@ impl<H> CacheState<H> {
             config,
             regions: Regions::new(n_ports),
             pending: vec![None; n_ports].into(),
+            made: (0..n_ports).map(|_| Vec::new()).collect(),
             forks: forks::generation(),
             stats: CacheStats { mode, ..CacheStats::default() },
         }
@@ -130,22 +144,49 @@ impl<H> CacheState<H> {
         }
         self.stats.misses += 1;
         self.regions.put(pages, port, handle.clone());
+        if let Some(made) = self.made[port.index()].last_mut() {
+            made.is_kept = true;
+        }
         Outcome::Kept { is_first: now.is_none() }
+    }
+
+    /// Notes a new registration of a port. False, and it is not noted, if others with its tag live, none of which
+    /// proves that the tag leads to the pages that the memory has now.
+    ///
+    /// While a lease lives, so does the tag, for all pages that were registered first. The registration of a region
+    /// proves all of its pages until the region ends, another one its own pages, which its lease promises; none
+    /// proves anything after a fork.
+    pub(super) fn note_made(
+        &mut self,
+        port: PortId,
+        pages: Span,
+        tag: u64,
+        handle: &Arc<Counted<H>>,
+    ) -> bool {
+        let (forks, regions) = (self.forks, &self.regions);
+        let made = &mut self.made[port.index()];
+        made.retain(|made| made.handle.strong_count() > 0);
+        let is_current = |made: &Made<H>| {
+            let is_mapped = !made.is_kept || regions.has(port, made.pages, &made.handle);
+            made.pages.covers(pages) && made.forks == forks && is_mapped
+        };
+        let mut sharing = made.iter().filter(|made| made.tag == tag).peekable();
+        let is_sound = sharing.peek().is_none() || sharing.any(is_current);
+        if is_sound {
+            let handle = Arc::downgrade(handle);
+            made.push(Made { pages, tag, forks, is_kept: false, handle });
+        }
+        is_sound
     }
 
     pub(super) fn note_uncached(&mut self) {
         self.stats.uncached += 1;
     }
 
-    /// Ends the regions that overlap a range: all of them, or only those that are idle.
-    pub(super) fn invalidate(&mut self, of: Span, also_leased: bool) {
-        self.stats.invalidations += match also_leased {
-            true => {
-                self.mark_stale(of);
-                self.regions.invalidate(of)
-            }
-            false => self.regions.invalidate_idle(of),
-        };
+    /// Ends the regions that overlap a range.
+    pub(super) fn invalidate(&mut self, of: Span) {
+        self.mark_stale(of);
+        self.stats.invalidations += self.regions.invalidate(of);
     }
 
     /// Ends the region of exactly this range, if there is one.
@@ -225,7 +266,7 @@ impl<H> CacheState<H> {
         if forks != self.forks {
             // The parent's next write gives it new pages; the registered pages stay with the child.
             self.forks = forks;
-            self.invalidate(Span::EVERYTHING, true);
+            self.invalidate(Span::EVERYTHING);
         }
         let Some((events, position)) = &self.events else { return };
         if !events.log.has_news(*position) {
@@ -237,7 +278,7 @@ impl<H> CacheState<H> {
                 return;
             }
             self.stats.overflows += u64::from(of == Span::EVERYTHING);
-            self.invalidate(of, true);
+            self.invalidate(of);
         });
         self.events = Some((events, position));
     }

@@ -22,6 +22,12 @@
 //! buffers leave none behind, and no live region ever contains another: one binary search answers a lookup although
 //! regions may overlap.
 //!
+//! # Shared registrations
+//! uTofu gives a range within registered pages the steering tag of these pages, and looks up no page again. So what
+//! is still leased after the end of its region, or after a fork, would serve memory that has got the addresses since.
+//! The cache compares the tags of what a port registers, and requests a registration with a tag of its own where
+//! nothing proves that the tag leads to the memory's pages.
+//!
 //! # Locks
 //! The ports of a rank share a [`Cache`]. Its lock is held neither while an interface registers or releases memory,
 //! nor while the system is asked to watch a range, so lookups of other ports do not wait for that. Code under the

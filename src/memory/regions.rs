@@ -3,7 +3,7 @@
 //! No region contains another. So regions are sorted by start *and* by end, and if any region covers a range, it is
 //! the last region that starts at or before the range.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hopbine_torus::PortId;
 
@@ -80,6 +80,13 @@ impl<H> Regions<H> {
         Some((handle, region.span))
     }
 
+    /// Whether this registration at a port is that of the region that covers the range.
+    pub(super) fn has(&self, port: PortId, span: Span, handle: &Weak<H>) -> bool {
+        let region = self.index_covering(span).map(|at| &self.live[at]);
+        let kept = region.and_then(|region| region.handles[port.index()].as_ref());
+        kept.is_some_and(|kept| std::ptr::eq(Arc::as_ptr(kept), handle.as_ptr()))
+    }
+
     /// Adds a registration of a region, or of a range that no region covers: this range becomes a region, and ends
     /// the regions that it contains.
     pub(super) fn put(&mut self, span: Span, port: PortId, handle: Arc<H>) {
@@ -101,11 +108,6 @@ impl<H> Regions<H> {
     /// Ends the regions that overlap a range; returns their number.
     pub(super) fn invalidate(&mut self, of: Span) -> u64 {
         self.take(of, |_| true)
-    }
-
-    /// Ends the regions that overlap a range and are not leased; returns their number.
-    pub(super) fn invalidate_idle(&mut self, of: Span) -> u64 {
-        self.take(of, |live| !live.is_leased())
     }
 
     /// Ends the region of exactly this range, if there is one.

@@ -12,10 +12,12 @@ use utofu::{Api, Stadd, UtofuError, VcqId};
 
 use crate::memory::Pages;
 
-use super::channel::{ChannelLayout, Window};
+use super::channel::{ChannelLayout, MOST_PEERS, Window};
 
 /// Steering tag of mailboxes; the steering tags of slabs follow it.
 pub(super) const MAILBOX_STAG: u32 = 0;
+/// The first steering tag that no slab of channels has.
+pub(super) const FREE_STAG: u32 = MAILBOX_STAG + 2 + ChannelLayout::of(MOST_PEERS - 1).at.0;
 
 /// Part of a slab. Valid as long as the [`Channels`] that returned it.
 #[derive(Debug)]

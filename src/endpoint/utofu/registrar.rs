@@ -11,12 +11,13 @@ use hopbine_torus::PortId;
 
 use utofu::UtofuError;
 use utofu::abi::{
-    UTOFU_ERR_FULL, UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD, UTOFU_ERR_OUT_OF_MEMORY,
-    UTOFU_ERR_OUT_OF_RESOURCE,
+    UTOFU_ERR_FULL, UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD, UTOFU_ERR_INVALID_STAG,
+    UTOFU_ERR_OUT_OF_MEMORY, UTOFU_ERR_OUT_OF_RESOURCE,
 };
 use utofu::handles::{self, Registration, Vcq};
 
 use super::channel::EAGER_BYTES;
+use super::channels::FREE_STAG;
 use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, MemoryRange, Owner, Rank, Registry, WireError};
 use crate::memory::{
@@ -127,12 +128,20 @@ impl Registrar {
             Owner::UserOnce => Keep::Once,
             Owner::Explicit => Keep::Explicitly,
         };
-        let register = |addr: usize, len: usize| {
-            let addr = std::ptr::with_exposed_provenance_mut(addr);
+        let register = |addr: usize, len: usize, alone: bool| {
+            let ptr = std::ptr::with_exposed_provenance_mut(addr);
             // SAFETY: the memory is valid now. Memory events end the registration when the memory is unmapped, so the
             // cache does not lease it after that. Peers use it only while it is leased, when the caller keeps the
             // memory valid. It is dropped in calls for this port, hence under the port's lock, or after the endpoint.
-            unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }
+            let made = unsafe {
+                match alone {
+                    true => register_alone(vcq, ptr, len),
+                    false => vcq.register(ptr, len, handles::Access::ReadWrite),
+                }
+            }?;
+            // Registrations share a steering tag if and only if their STADDs are as far apart as their addresses.
+            let tag = made.stadd().0.wrapping_sub(addr as u64);
+            Ok((made, tag))
         };
         match cache.get(keep, *port, range.ptr.expose_provenance(), range.len, register) {
             Ok(lease) => Ok(Some(lease)),
@@ -201,6 +210,29 @@ impl Drop for Registrar {
     }
 }
 
+/// Registers whole pages under a steering tag of this VCQ. uTofu shares a tag that it has chosen itself with every
+/// registration within the pages, and looks up the pages only for the first.
+///
+/// # Errors
+/// `FULL` if none of the VCQ's tags is free; the library's error.
+///
+/// # Safety
+/// As [`Vcq::register`].
+unsafe fn register_alone(
+    vcq: &mut Vcq,
+    addr: *mut u8,
+    len: usize,
+) -> Result<Registration, UtofuError> {
+    for stag in FREE_STAG..vcq.caps().num_reserved_stags {
+        // SAFETY: the caller's promise.
+        match unsafe { vcq.register_with_stag(addr, len, stag, handles::Access::ReadWrite) } {
+            Err(error) if error.code == UTOFU_ERR_INVALID_STAG => {}
+            result => return result,
+        }
+    }
+    Err(UtofuError::new("utofu_reg_mem_with_stag", UTOFU_ERR_FULL))
+}
+
 impl CacheView {
     /// The statistics; `None` once all ports have ended.
     pub fn stats(&self) -> Option<CacheStats> {
@@ -240,5 +272,60 @@ impl Registry for UtofuEndpoint {
 
     fn unfenced(&self) -> Option<Rank> {
         self.first_unfenced()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::page_bytes;
+    use utofu::Api;
+    use utofu::handles::VcqFlags;
+    use utofu_emu::{Job, Model};
+
+    fn vcq() -> Vcq {
+        let job = Job::with_model(Job::coords_for_shape(&[1]).unwrap(), Model::default()).unwrap();
+        let _entered = job.enter(0);
+        Vcq::create(Api::emulated(), 0, VcqFlags::NONE).unwrap()
+    }
+
+    /// The memory of a registration ends, except for a page that has one of its own, with the same tag.
+    #[test]
+    fn a_tag_that_lives_in_a_part_does_not_serve_the_rest() {
+        let (mut vcq, page) = (vcq(), page_bytes());
+        let memory = crate::memory::Pages::new(10 * page as u64).unwrap();
+        let cache = Cache::new(CacheConfig::default(), 1, Err("there is no source".to_owned()));
+        let mut registrar = Registrar::sharing(cache, 1).0.remove(0);
+        let mut register = |owner, at: usize, len| {
+            let range =
+                MemoryRange { ptr: memory.ptr().wrapping_add(at), len, access: Access::Write };
+            // SAFETY: the pages outlive the registrar.
+            unsafe { registrar.register(&mut vcq, range, owner) }.unwrap()
+        };
+        let whole = register(Owner::Explicit, 0, 10 * page);
+        let part = register(Owner::UserOnce, page, page);
+        assert_eq!(part, whole + page as u64);
+        registrar.release(whole).unwrap();
+        let mut once = |at| {
+            let range =
+                MemoryRange { ptr: memory.ptr().wrapping_add(at), len: 8, access: Access::Write };
+            // SAFETY: as above.
+            unsafe { registrar.register(&mut vcq, range, Owner::UserOnce) }.unwrap()
+        };
+        assert_eq!(once(page + 8), part + 8, "the page is mapped while it is registered");
+        let at = 5 * page + 8;
+        assert_ne!(once(at), whole + at as u64);
+    }
+
+    #[test]
+    fn tags_for_registrations_alone_are_limited_and_come_back() {
+        let (mut vcq, mut memory) = (vcq(), vec![0_u8; 64]);
+        let n_free = (vcq.caps().num_reserved_stags - FREE_STAG) as usize;
+        // SAFETY: the memory outlives the registrations, and no peer knows them.
+        let mut register = || unsafe { register_alone(&mut vcq, memory.as_mut_ptr(), 64) };
+        let mut held: Vec<_> = (0..n_free).map(|_| register().unwrap()).collect();
+        assert!(n_free > 200 && register().unwrap_err().lacks_room());
+        let last = held.pop().unwrap().stadd();
+        assert_eq!(register().unwrap().stadd(), last);
     }
 }

@@ -3,6 +3,7 @@
 use hopbine_torus::PortId;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use hopbine::memory::{
@@ -32,8 +33,12 @@ pub struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let was = self.device.inner.lock().unwrap().live.remove(&self.id);
-        assert_eq!(was, Some((self.addr, self.len)), "released twice");
+        let mut inner = self.device.inner.lock().unwrap();
+        let entry = inner.live.get_mut(&self.id).expect("released twice");
+        entry.n_handles -= 1;
+        if entry.n_handles == 0 {
+            inner.live.remove(&self.id);
+        }
     }
 }
 
@@ -60,7 +65,8 @@ impl Hook {
     }
 }
 
-/// A device that counts registrations and fails the test if one is released twice.
+/// A device that counts registrations and fails the test if one is released twice. As in uTofu, a registration of
+/// pages that are registered already at the port has the same id.
 #[derive(Debug, Default)]
 pub struct Device {
     inner: Mutex<Inner>,
@@ -75,7 +81,15 @@ pub struct Device {
 #[derive(Debug, Default)]
 struct Inner {
     next: u64,
-    live: HashMap<u64, (usize, usize)>,
+    live: HashMap<u64, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    port: PortId,
+    pages: Range<usize>,
+    is_shared: bool,
+    n_handles: usize,
 }
 
 impl Device {
@@ -95,18 +109,34 @@ impl Device {
         self.inner.lock().unwrap().next
     }
 
-    pub fn register(self: &Arc<Self>, addr: usize, len: usize) -> Result<Handle, Full> {
+    pub fn register(
+        self: &Arc<Self>,
+        port: PortId,
+        addr: usize,
+        len: usize,
+        alone: bool,
+    ) -> Result<(Handle, u64), Full> {
         let mut inner = self.inner.lock().unwrap();
         let is_gone = self.gone_from.lock().unwrap().is_some_and(|gone| addr + len > gone);
+        let has_pages = |entry: &Entry| {
+            let (start, end) = (entry.pages.start, entry.pages.end);
+            entry.is_shared && entry.port == port && start <= addr && addr + len <= end
+        };
+        let shared = inner.live.iter_mut().find(|(_, entry)| !alone && has_pages(entry));
+        if let Some((&id, entry)) = shared {
+            entry.n_handles += 1;
+            return Ok((Handle { device: self.clone(), id, addr, len }, id));
+        }
         if is_gone || self.room.is_some_and(|room| inner.live.len() >= room) {
             return Err(Full);
         }
         let id = inner.next;
         inner.next += 1;
-        inner.live.insert(id, (addr, len));
+        let pages = addr..addr + len;
+        inner.live.insert(id, Entry { port, pages, is_shared: !alone, n_handles: 1 });
         drop(inner);
         self.on_register.run();
-        Ok(Handle { device: self.clone(), id, addr, len })
+        Ok((Handle { device: self.clone(), id, addr, len }, id))
     }
 }
 
@@ -185,8 +215,8 @@ impl Shared {
         len: usize,
     ) -> Result<Use<'_>, CacheError<Full>> {
         let port = PortId(port as u16);
-        let lease =
-            self.cache.get(keep, port, addr, len, |addr, len| self.device.register(addr, len))?;
+        let register = |addr, len, alone| self.device.register(port, addr, len, alone);
+        let lease = self.cache.get(keep, port, addr, len, register)?;
         let Handle { id, addr, len, .. } = *lease.handle();
         let offset = lease.offset();
         Ok(Use { shared: self, port, lease: Some(lease), id, addr, len, offset })

@@ -15,6 +15,8 @@ use hopbine_testing::huge::{self, HugePages};
 use hopbine_testing::skip;
 use hopbine_torus::PortId;
 
+use super::policy;
+
 /// Long enough for any machine, short enough to notice a hang.
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -24,7 +26,8 @@ struct Cache(hopbine::memory::Cache<u64>);
 impl Cache {
     fn get(&self, addr: usize, len: usize) -> u64 {
         // SAFETY: every test passes whole mapped pages that hold a stamp.
-        let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
+        let read =
+            |addr: usize, _, _| Ok((unsafe { (addr as *const u64).read_volatile() }, addr as u64));
         let cache = &self.0;
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, PortId(0), addr, len, read).unwrap();
@@ -339,6 +342,7 @@ fn without_userfaultfd() {
 #[test]
 fn forks_and_evictions() {
     alone("a_fork_ends_what_is_kept");
+    alone("registrations_held_through_a_fork_are_not_shared_afterwards");
     alone("a_persistent_collective_registers_anew_after_a_fork");
     alone("evicted_pages_are_not_watched_any_more");
 }
@@ -368,6 +372,25 @@ fn a_fork_ends_what_is_kept() {
     let after = stamp(addr);
     assert_eq!(get(&cache, addr), after, "the registration is made anew");
     unmap(addr);
+}
+
+/// Two persistent collectives hold registrations of one buffer, and the device shares them.
+#[test]
+#[ignore = "run by forks_and_evictions: a fork ends what all caches of a process keep"]
+fn registrations_held_through_a_fork_are_not_shared_afterwards() {
+    let (_source, cache) = policy::cache();
+    let held = || cache.get_uncached(policy::page(0), policy::pages(2)).unwrap();
+    let (first, second) = (held(), held());
+    let before = second.id;
+    assert_eq!(first.id, before);
+    fork();
+    drop(first);
+    let after = held();
+    assert_ne!(after.id, before, "the child has the registered pages");
+    assert_ne!(cache.get(policy::page(1), 1).unwrap().id, before);
+    drop(second);
+    let again = held().id;
+    assert!(again != before && !cache.device.is_live(before));
 }
 
 /// What a persistent collective registers for all its runs, it registers again after a fork.

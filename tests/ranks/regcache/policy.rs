@@ -291,7 +291,7 @@ fn a_refusal_for_another_reason_than_room_evicts_nothing() {
     let (_source, cache) = cache();
     let kept = cache.get(page(0), 1).unwrap().id;
     let keep = Keep::UntilEvent(cache.cache().settle());
-    let refused = cache.cache().get(keep, PortId(0), page(2), 1, |_, _| Err(ReadOnly));
+    let refused = cache.cache().get(keep, PortId(0), page(2), 1, |_, _, _| Err(ReadOnly));
     let refusal = CacheError::Register { addr: page(2), len: pages(1), source: ReadOnly };
     assert_eq!(refused.unwrap_err(), refusal);
     assert_eq!(cache.get(page(0), 1).unwrap().id, kept);
@@ -314,10 +314,33 @@ fn a_call_can_opt_out() {
     let device = cache.device.clone();
     let kept = cache.get(page(0), 1).unwrap();
     let once = cache.get_uncached(page(0) + 5, 1).unwrap();
-    assert_ne!(once.id, kept.id);
-    assert_eq!(once.offset, 5);
-    drop(once);
+    assert_eq!((once.offset, cache.stats().hits, cache.stats().uncached), (5, 0, 1));
+    assert_eq!(once.id, kept.id, "the pages are registered already");
+    drop(kept);
+    let other = cache.get_uncached(page(9), 1).unwrap();
+    assert_eq!(device.live(), 2);
+    drop((once, other));
     assert_eq!(device.live(), 1);
+}
+
+/// A lease of a part keeps the device's registration of the whole, whose other pages may be new ones by now.
+#[test]
+fn pages_taken_from_a_registration_in_use_are_registered_anew() {
+    let (source, cache) = cache();
+    let whole = cache.get(page(0), pages(10)).unwrap().id;
+    let part = cache.keep_at(0, page(0), pages(2)).unwrap();
+    let once = cache.get_uncached(page(3), pages(1)).unwrap();
+    assert_eq!((part.id, once.id), (whole, whole));
+    source.unmap(page(5), pages(5));
+    let after = cache.get(page(6), pages(2)).unwrap();
+    assert_ne!(after.id, whole);
+    assert_eq!(cache.get(page(7), pages(1)).unwrap().id, after.id);
+    assert_ne!(cache.get_uncached(page(5), pages(1)).unwrap().id, whole);
+    drop(part);
+    assert_ne!(cache.get_uncached(page(8), pages(1)).unwrap().id, whole);
+    assert_eq!(cache.get_uncached(page(3), pages(1)).unwrap().id, whole, "these are mapped");
+    drop(once);
+    assert!(!cache.device.is_live(whole));
 }
 
 /// The source waits for the reader of events, and so does a lookup made meanwhile.
