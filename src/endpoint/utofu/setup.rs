@@ -162,18 +162,21 @@ fn open_ports(api: Api, n_ports: usize, on_node: OnNode) -> Result<Vec<LocalPort
 /// Creates the VCQ of a port, on a CQ of its own if `own_cq` and one is left.
 ///
 /// Other software of the process, such as MPI, may post to its VCQs without a lock while a thread of hopbine
-/// posts, so a shared CQ is safe only if one thread does both.
+/// posts, so a shared CQ is safe only if one thread does both. The first CQ never becomes a port's own: its VCQs are
+/// the only ones with component ids, which other software may need.
 pub(super) fn create_vcq(api: Api, tni: utofu::Tni, own_cq: bool) -> Result<Vcq, UtofuError> {
     // A VCQ is used by one thread at a time, but by different threads over time. Without the flag uTofu
     // posts to the CQ without a lock.
-    let shared = VcqFlags::THREAD_SAFE;
+    let flags = VcqFlags::THREAD_SAFE;
+    // Also keeps the first CQ from being the lowest unused one below.
+    let shared = Vcq::create(api, tni, flags)?;
     if own_cq {
-        match Vcq::create(api, tni, shared | VcqFlags::EXCLUSIVE) {
+        match Vcq::create(api, tni, flags | VcqFlags::EXCLUSIVE) {
             Err(error) if error.code == UTOFU_ERR_FULL => {}
             result => return result,
         }
     }
-    Vcq::create(api, tni, shared)
+    Ok(shared)
 }
 
 fn open_port(api: Api, tni: utofu::Tni, own_cq: bool) -> Result<LocalPort, WireError> {

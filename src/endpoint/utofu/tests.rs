@@ -128,3 +128,16 @@ fn a_port_shares_a_cq_only_if_none_is_left() {
     assert!(own.iter().all(|vcq| cq(vcq) != cq(&others)), "seven further CQs");
     assert_eq!(cq(&create_vcq(api, tni, true).unwrap()), cq(&others), "no CQ is left");
 }
+
+/// Component ids are places of a TNI's first CQ, and other software cannot choose another one.
+#[test]
+fn ports_that_come_first_leave_all_component_ids_of_their_tnis() {
+    let job = Job::with_model(Job::coords_for_shape(&[1]).unwrap(), Model::default()).unwrap();
+    let _entered = job.enter(0);
+    let api = Api::emulated();
+    for tni in api.onesided_tnis().unwrap() {
+        let _port = create_vcq(api, tni, true).unwrap();
+        let of_others = (0..8).map(|id| Vcq::create_with_cmp_id(api, tni, id, VcqFlags::NONE));
+        of_others.collect::<Result<Vec<_>, _>>().unwrap();
+    }
+}
