@@ -159,11 +159,16 @@ const fn most_credits(ring: Ring) -> u32 {
 const MRQ_ENTRIES: u32 = 131_072;
 /// MRQ entries reserved for puts into announced receives, of all operations together.
 pub(super) const MRQ_FOR_DATA: u32 = MRQ_ENTRIES / 4;
+/// Entries of a TOQ (notes on uTofu), hence most operations in it.
+const TOQ_ENTRIES: u32 = 2048;
+/// MRQ entries reserved for the port's own posts: of a full TOQ before the MRQ was last found empty, and of one since.
+const MRQ_FOR_POSTS: u32 = 2 * TOQ_ENTRIES;
 /// Peers with wide windows: more than the plans of most collectives have on any torus.
 const WIDE_PEERS: u32 = 32;
 /// Most peers of a port.
 pub(super) const MOST_PEERS: u32 = WIDE_PEERS
-    + (MRQ_ENTRIES - MRQ_FOR_DATA - WIDE_PEERS * Window::Wide.notices()) / Window::Narrow.notices();
+    + (MRQ_ENTRIES - MRQ_FOR_DATA - MRQ_FOR_POSTS - WIDE_PEERS * Window::Wide.notices())
+        / Window::Narrow.notices();
 
 /// Channels in the first slab.
 const FIRST_SLAB: u32 = 4;
@@ -235,7 +240,7 @@ mod tests {
         let (wide, narrow) = (Window::Wide.notices(), Window::Narrow.notices());
         assert_eq!((wide, narrow), (79, 12));
         let most = WIDE_PEERS * wide + (MOST_PEERS - WIDE_PEERS) * narrow;
-        assert!(most + MRQ_FOR_DATA <= MRQ_ENTRIES);
+        assert!(most + MRQ_FOR_DATA + 2 * TOQ_ENTRIES <= MRQ_ENTRIES);
         // Enough for a pairwise alltoall of some thousand ranks.
         const { assert!(MOST_PEERS > 6000) };
         for window in [Window::Wide, Window::Narrow] {

@@ -25,8 +25,10 @@
 //! The number of a channel determines how many credits its sender has: peers after a port's first 32 get a narrow
 //! window, and beyond some thousands of peers first contact is an error (`channel`). So the MRQ of a port holds at
 //! most 79 notices for each of the first peers, 12 for each further peer, and one for each put into an announced
-//! receive. A port announces no more receives than the MRQ has room for; further receives wait. The TOQ can be full:
-//! then posts wait, and `poll_tcq`, which a port calls whenever it has posted anything, frees entries.
+//! receive. A port announces no more receives than the MRQ has room for; further receives wait. The port's own posts
+//! have MRQ entries, too, whether or not they ask for notices. The TOQ can be full: then posts wait. `poll_tcq` frees
+//! entries, and a port that has posted anything calls it whenever it has found its MRQ empty. So the MRQ holds entries
+//! of at most two full TOQs: of posts before it was empty, and of those since.
 //!
 //! # Batched posts
 //! Puts to channels are batched: one call of the library posts all that the engine submits before a flush, or all
@@ -220,12 +222,14 @@ impl Endpoint for UtofuEndpoint {
         if !self.views.is_empty() {
             self.end_views()?;
         }
+        let mut is_drained = false;
         for _ in 0..NOTICES_PER_POLL {
             if !self.take_notice()? {
+                is_drained = true;
                 break;
             }
         }
-        if self.has_posted {
+        if self.has_posted && is_drained {
             self.poll_completions()?;
         }
         if !self.puts.is_empty() {

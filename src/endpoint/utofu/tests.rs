@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hopbine_meet::LocalExchange;
-use utofu::Api;
-use utofu::handles::{Vcq, VcqFlags};
+use utofu::handles::{PostFlags, PostOptions, Vcq, VcqFlags};
+use utofu::{Api, Cookie};
 use utofu_emu::{Job, Model};
 
 use super::channel::{DESCRIPTOR_BYTES, Ring, TINY_BYTES};
@@ -112,6 +112,28 @@ fn a_garbled_descriptor_is_named_with_its_rank_and_field() {
     let error = port.written(&bytes).unwrap_err();
     let said = "rank 0 sent a garbled message: a descriptor's kind is 77, it must be from 1 to 5";
     assert_eq!(error.reason, said);
+}
+
+/// A post's entry in the MRQ stays until the MRQ has been read up to it, so only then may another one replace it.
+#[test]
+fn posts_get_no_room_before_the_notices_have_been_taken() {
+    const N: usize = 100;
+    let mut port = Port::open();
+    let endpoint = &mut port.endpoint;
+    let (peer, flags) = (&endpoint.peers[port.index as usize], PostFlags::LOCAL);
+    let options = PostOptions { edata: 0, flags, cookie: Cookie(0) };
+    endpoint.fence.open = N;
+    for _ in 0..N {
+        // SAFETY: the peer's mailbox, whose hellos are never read.
+        unsafe { endpoint.vcq.put_piggyback(peer.vcq, &[0], peer.hello_at(), options) }.unwrap();
+    }
+    endpoint.has_posted = true;
+    let mut unread = || {
+        endpoint.poll(&mut Vec::new()).unwrap();
+        endpoint.vcq.unread_tcq().unwrap()
+    };
+    assert!(unread() >= N, "not all notices have been taken");
+    assert_eq!(unread(), 0);
 }
 
 /// Another library of the process, such as MPI, has a VCQ on the first CQ and does not lock it.
