@@ -1,8 +1,9 @@
 //! The fence: waits until everything that was written to peers has arrived.
 //!
 //! A completion in the TCQ says that a put has left, not that it has arrived. A local notice of a strongly ordered
-//! put says that the put has arrived, and with it all earlier puts from this VCQ to that target. So the fence sends
-//! each peer one more put: its hello once again.
+//! put says that the put has arrived, and with it all earlier puts from this VCQ to that target: a strongly ordered
+//! operation keeps its order relative to all others, also to those that are not. Programs on Fugaku rely on this when
+//! they put a strongly ordered flag behind other data. So the fence sends each peer one more put: its hello once again.
 
 use utofu::Cookie;
 use utofu::handles::{PostFlags, PostOptions};
