@@ -55,6 +55,12 @@ for script in jobscripts/fugaku-*.sh; do
   rm -r "$job/${out}1.out" "$job"/output.*
 done
 
+# Where the user has no LD_LIBRARY_PATH, the script's has no empty element, which would be the working directory.
+while IFS=: read -r script line; do
+  path=$(unset LD_LIBRARY_PATH; eval "$line"; echo "$LD_LIBRARY_PATH")
+  [ "$path" = "$prefix/lib" ] || fail "$script: LD_LIBRARY_PATH is $path"
+done < <(grep '^export LD_LIBRARY_PATH=' jobscripts/*.sh)
+
 # The stand-in refuses what the machine would refuse.
 wrong=$work/wrong
 for change in 's/node=4x6x4:torus/node=4x6xfour/' 's/max-proc-per-node=4/max-proc-per-node=64/' \

@@ -194,9 +194,9 @@ check_imb() {
   [ -x "$imb-MPI1" ] || { missing+=("$mpi: IMB, which comes with Intel's MPI"); return 0; }
   # With MPICH's library in place of Intel's.
   local libraries=$MPIS/$mpi/lib
-  both "IMB-MPI1" 900 sizes 2 env LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" "$imb-MPI1" -msglog 14 -iter 100 -npmin 2 \
+  both "IMB-MPI1" 900 sizes 2 env LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$imb-MPI1" -msglog 14 -iter 100 -npmin 2 \
     Allreduce Reduce Reduce_scatter Reduce_scatter_block Allgather Allgatherv Gather Gatherv Scatter Scatterv Alltoall Alltoallv Bcast Barrier
-  both "IMB-NBC" 900 sizes 2 env LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" "$imb-NBC" -msglog 12 -iter 50 -npmin 2 \
+  both "IMB-NBC" 900 sizes 2 env LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$imb-NBC" -msglog 12 -iter 50 -npmin 2 \
     Iallreduce Ireduce Ireduce_scatter Iallgather Iallgatherv Igather Igatherv Iscatter Iscatterv Ialltoall Ialltoallv Ibcast Ibarrier
 }
 

@@ -17,7 +17,7 @@
 #PJM -S
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 # Six cores for hopbine's workers, one for each TNI; the others for the program.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-42}
 export HOPBINE_DRIVE=workers HOPBINE_CORES=${HOPBINE_CORES:-54-59}

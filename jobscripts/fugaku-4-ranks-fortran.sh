@@ -18,7 +18,7 @@
 #PJM -S
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 # Twelve cores each: eleven threads, and one for hopbine's worker. With twelve the callers drive.
 export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4
 export HOPBINE_REPORT=$PWD/hopbine-report.%j

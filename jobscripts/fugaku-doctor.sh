@@ -15,7 +15,7 @@
 #PJM -S
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-} PLE_MPI_STD_EMPTYFILE=off
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PLE_MPI_STD_EMPTYFILE=off
 llio_transfer "$prefix/bin/hopbine"
 trap 'llio_transfer --purge "$prefix/bin/hopbine"' EXIT
 mpiexec -n 48 -of "doctor.${PJM_JOBID:-here}.out" "$prefix/bin/hopbine" doctor -o "doctor.${PJM_JOBID:-here}.tar.gz"

@@ -15,7 +15,7 @@
 #PJM -S
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 out=sweep-${PJM_JOBID:-here}
 mkdir -p "$out"
 llio_transfer "$prefix/bin/hopbine"

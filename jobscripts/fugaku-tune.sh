@@ -16,7 +16,7 @@
 #PJM -S
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 llio_transfer "$prefix/bin/hopbine"
 trap 'llio_transfer --purge "$prefix/bin/hopbine"' EXIT
 mpiexec -n 96 "$prefix/bin/hopbine" tune --measure --torus 4x6x4 --bytes 8..64MiB:x4 --ports 1,6 \

@@ -6,6 +6,6 @@
 # Start:  jobscripts/mpirun.sh [RANKS]
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOPBINE_REPORT=1
 mpirun -n "${1:-4}" ./heat 48 100

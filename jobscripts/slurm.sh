@@ -15,7 +15,7 @@
 #SBATCH --job-name=hopbine
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
-export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-} HOPBINE_REPORT=1
+export LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} HOPBINE_REPORT=1
 ranks=(srun --mpi="${SRUN_MPI:-pmix}")
 if [ -x ./heat ]; then "${ranks[@]}" ./heat 96 100; fi
 if [ -x ./heat-mpi ]; then "${ranks[@]}" env LD_PRELOAD="$prefix/lib/libhopbine_preload.so" ./heat-mpi 96 100; fi

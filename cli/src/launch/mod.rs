@@ -280,7 +280,8 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
         links().map_err(|source| CliError::Write { path: place.clone(), source })?;
         path.push(place);
     }
-    let before = std::env::var_os("LD_LIBRARY_PATH");
+    // The loader takes an empty value for none, but an empty element for the working directory.
+    let before = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty());
     path.extend(before.iter().flat_map(std::env::split_paths));
     path.extend(library);
     if path.is_empty() {

@@ -126,6 +126,15 @@ fn the_environments_torus_is_left_to_the_ranks() {
     assert!(out.contains("2x2 at (1,1)"), "{out}");
 }
 
+/// An empty element of the path would be the working directory.
+#[test]
+fn an_empty_library_path_gains_no_working_directory() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    command.args(["launch", "-n", "1", "--as-vendor", "sh", "-c", "echo $LD_LIBRARY_PATH"]);
+    let out = well(&command.env("LD_LIBRARY_PATH", "").output_in_time());
+    assert!(out.trim().split(':').all(|element| element.starts_with('/')), "{out}");
+}
+
 #[test]
 fn what_ranks_write_is_passed_on_as_it_is() {
     let out = launch(&["-n", "2"], &["sh", "-c", "head -c 200000 /dev/zero"]);
