@@ -67,6 +67,7 @@ doors)
 *) echo "install.sh: ONLY must be all or doors, not $only" >&2; exit 2 ;;
 esac
 fc=${FC-$(command -v gfortran || true)}
+variant=${MPICC:+$(mpi_variant)}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -171,14 +172,13 @@ install_all() {
 }
 
 install_mpi_libraries() {
-  local variant name own
+  local name own=$lib/hopbine/$variant
   install -d "$to/bin"
   build_preload_library "$lib" -O2
   build_mpi_libraries "$lib" -O2
   sed "s|/\.\./lib/|/../${libdir#"$prefix/"}/|" capi/preload/hopbine-preload >"$work/hopbine-preload"
   install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
   install -Dm 644 capi/preload/hopbine-preload.1 -t "$to/share/man/man1"
-  variant=$(mpi_variant) own=$lib/hopbine/$variant
   if [ -n "${MPIFC:-}" ]; then
     rm -f "$work"/*
     build_mpi_module "$work" -O2 -fPIC

@@ -18,9 +18,13 @@ link_names() {
 # Prints which libraries $MPICC's MPI can have: abi (libmpi_abi.so), openmpi or mpich. Libraries of one kind have the
 # same handles, so that what is built for one serves all of them.
 mpi_variant() {
+  local variant
   # shellcheck disable=SC2086 # it may have arguments
-  ${MPICC:?} -E - <<<$'#include <mpi.h>\n#if defined MPI_ABI_VERSION\nhopbine: abi\n#elif defined OPEN_MPI\nhopbine: openmpi\n#elif defined MPICH\nhopbine: mpich\n#else\nhopbine: unknown\n#endif' -x c 2>/dev/null |
-    sed -n 's/^hopbine: //p'
+  variant=$(${MPICC:?} -E capi/mpi/variant.c | sed -n 's/^hopbine: //p') || variant=
+  case $variant in
+    abi | openmpi | mpich) echo "$variant" ;;
+    *) echo "MPICC=$MPICC is no compiler of an MPI that hopbine knows: Open MPI, MPICH or one of the standard ABI" >&2; return 1 ;;
+  esac
 }
 
 # DIRECTORY FLAG...: builds, with $MPICC, DIRECTORY/hopbine/VARIANT/libhopbine_mpi.so, which libhopbine_preload.so loads,
@@ -28,11 +32,7 @@ mpi_variant() {
 build_mpi_libraries() {
   local into=$1 variant common own name file with linker objects flags
   shift
-  variant=$(mpi_variant)
-  case $variant in
-    abi | openmpi | mpich) ;;
-    *) echo "$MPICC is no compiler of an MPI that hopbine knows: Open MPI, MPICH or one of the standard ABI" >&2; return 1 ;;
-  esac
+  variant=$(mpi_variant) || return 1
   mkdir -p "$into/hopbine/$variant"
   objects=$(mktemp -d)
   common=(mpi_functions init frees types names comms buffers sides serve call_cache movement reduction ordered pairs vector large intern)
