@@ -121,6 +121,11 @@ EOF
   }
   for program in "$work"/{hb,hb-fortran,with-mpi/build/c,with-mpi/build/f}; do served "$program"; done
 
+  # The wrapper's compiler may have arguments. What stands before MPI takes the program's.
+  MPICH_CC="env X=1 gcc" OMPI_CC="env X=1 gcc" ONLY=doors PREFIX=$prefix LIBDIR=$lib ./install.sh >"$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
+  ! readelf -d "$lib"/hopbine/*/libhopbine_mpi.so | grep 'NEEDED.*libmpi' || { echo "libhopbine_mpi.so needs an MPI"; exit 1; }
+
   # Another MPI is added: these programs stay with theirs. With the other's library one ends, and says why.
   [ "$mpi" = openmpi ] && other=mpich || other=openmpi
   if (use_mpi "$other"); then

@@ -29,18 +29,19 @@ mpi_variant() {
 
 # DIRECTORY FLAG...: builds, with $MPICC, DIRECTORY/hopbine/VARIANT/libhopbine_mpi.so, which libhopbine_preload.so loads,
 # and libhopbine_hb.so (HB_ calls) beside it, both with their versioned names. libhopbine.so is in DIRECTORY.
-build_mpi_libraries() {
+build_mpi_libraries() (
   local into=$1 variant common own name file with linker objects flags
   shift
   variant=$(mpi_variant) || return 1
   mkdir -p "$into/hopbine/$variant"
   objects=$(mktemp -d)
+  trap 'rm -r "$objects"' EXIT
   common=(mpi_functions init frees types names comms buffers sides serve call_cache movement reduction ordered pairs vector large intern)
   flags=(-std=gnu11 -fPIC -fvisibility=hidden -Iinclude "$@")
   # Without an MPI among what it needs, the library for programs that bring theirs takes theirs. The wrapper would add
-  # its own; the compiler that it names does not.
-  linker=$($MPICC -show 2>/dev/null | sed 's/ .*//') || linker=
-  command -v "${linker:-none}" >/dev/null || linker=$MPICC
+  # its own; the compiler that it names does not: the words before the first flag for MPI's files.
+  linker=$($MPICC -show 2>/dev/null | sed -E 's/ -([ILl]|Wl).*//') || linker=
+  command -v "${linker%% *}" >/dev/null || linker=$MPICC
   # shellcheck disable=SC2086
   for name in hb mpi; do
     case $name in
@@ -59,8 +60,7 @@ build_mpi_libraries() {
       -L"$into" -lhopbine "-Wl,-rpath,\$ORIGIN:\$ORIGIN/../.." -Wl,-z,lazy -ldl -lpthread || return 1
     link_names "$into/hopbine/$variant" "libhopbine_$name.so"
   done
-  rm -r "$objects"
-}
+)
 
 # DIRECTORY FLAG...: builds libhopbine_preload.so there, with $CC: it belongs to no MPI.
 build_preload_library() {
