@@ -174,8 +174,8 @@ install_all() {
 install_mpi_libraries() {
   local name own=$lib/hopbine/$variant
   install -d "$to/bin"
-  build_preload_library "$lib" -O2
   build_mpi_libraries "$lib" -O2
+  build_preload_library "$lib" -O2
   sed "s|/\.\./lib/|/../${libdir#"$prefix/"}/|" capi/preload/hopbine-preload >"$work/hopbine-preload"
   install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
   install -Dm 644 capi/preload/hopbine-preload.1 -t "$to/share/man/man1"

@@ -126,6 +126,12 @@ EOF
     { cat "$work/log"; exit 1; }
   ! readelf -d "$lib"/hopbine/*/libhopbine_mpi.so | grep 'NEEDED.*libmpi' || { echo "libhopbine_mpi.so needs an MPI"; exit 1; }
 
+  # Nothing is put beside a libhopbine.so that lacks what it calls.
+  mkdir -p "$work/stub/lib"
+  cc -shared -x c /dev/null -o "$work/stub/lib/libhopbine.so"
+  said=$(ONLY=doors PREFIX=$work/stub ./install.sh 2>&1) && { echo "a libhopbine.so without functions: no error"; exit 1; }
+  [[ $said == *"without "*hopbine_allreduce* ]] && [ ! -e "$work/stub/lib/hopbine" ] || { echo "a libhopbine.so without functions: $said"; exit 1; }
+
   # Another MPI is added: these programs stay with theirs. With the other's library one ends, and says why.
   [ "$mpi" = openmpi ] && other=mpich || other=openmpi
   if (use_mpi "$other"); then

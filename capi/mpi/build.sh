@@ -30,10 +30,9 @@ mpi_variant() {
 # DIRECTORY FLAG...: builds, with $MPICC, DIRECTORY/hopbine/VARIANT/libhopbine_mpi.so, which libhopbine_preload.so loads,
 # and libhopbine_hb.so (HB_ calls) beside it, both with their versioned names. libhopbine.so is in DIRECTORY.
 build_mpi_libraries() (
-  local into=$1 variant common own name file with linker objects flags
+  local into=$1 variant common own name file with linker objects flags library lacking
   shift
   variant=$(mpi_variant) || return 1
-  mkdir -p "$into/hopbine/$variant"
   objects=$(mktemp -d)
   trap 'rm -r "$objects"' EXIT
   common=(mpi_functions init frees types names comms buffers sides serve call_cache movement reduction ordered pairs vector large intern)
@@ -55,9 +54,15 @@ build_mpi_libraries() (
     own=("${own[@]##*/}")
     own=("${own[@]/#/$objects/}")
     [ $name = hb ] && with=$MPICC || with=$linker
-    $with -shared "$@" "${own[@]/%/.o}" "-Wl,-soname,libhopbine_$name.so.$hopbine_soversion" \
-      -o "$into/hopbine/$variant/libhopbine_$name.so.$hopbine_version" \
+    library=$objects/libhopbine_$name.so
+    $with -shared "$@" "${own[@]/%/.o}" "-Wl,-soname,libhopbine_$name.so.$hopbine_soversion" -o "$library" \
       -L"$into" -lhopbine "-Wl,-rpath,\$ORIGIN:\$ORIGIN/../.." -Wl,-z,lazy -ldl -lpthread || return 1
+    # The linker takes any libhopbine.so, since MPI's functions are undefined, too; the loader finds out at a call.
+    lacking=$(nm -D --undefined-only "$library" | grep -o '\bhopbine_.*' |
+      grep -vxFf <(nm -D --defined-only "$into/libhopbine.so" | awk '{ print $3 }')) || true
+    [ -z "$lacking" ] ||
+      { echo "$into/libhopbine.so is of another source, without" $lacking": run ./install.sh without ONLY first" >&2; return 1; }
+    install -Dm 755 "$library" "$into/hopbine/$variant/libhopbine_$name.so.$hopbine_version" || return 1
     link_names "$into/hopbine/$variant" "libhopbine_$name.so"
   done
 )
