@@ -22,7 +22,7 @@ use super::guardian::{self, Guardian};
 use super::messages::Messages;
 use super::signals;
 use super::threads::{POLL, in_time, thread};
-use super::{Settings, library_path};
+use super::{Settings, from_user_env, library_path};
 use crate::error::{CliError, Outcome};
 
 /// Time between SIGTERM and SIGKILL.
@@ -121,8 +121,11 @@ impl Job {
             }
             None => {}
         }
-        if let Some(torus) = &settings.torus {
-            command.env(TORUS.name, torus.to_string());
+        match &settings.torus {
+            Some(torus) => _ = command.env(TORUS.name, torus.to_string()),
+            // The torus of an outer job's launcher is not that of these ranks.
+            None if TORUS.get(&from_user_env).is_none() => _ = command.env_remove(TORUS.name),
+            None => {}
         }
         if let Some(timeout) = settings.timeout {
             command.env(TIMEOUT.name, timeout.to_string());

@@ -116,6 +116,9 @@ fn the_environments_torus_is_left_to_the_ranks() {
     let said = [("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_RANK", "0")];
     assert_eq!(launched(&said[..2]), "2 2\n".repeat(4));
     assert_eq!(launched(&said), "2x2 1\n".repeat(4));
+    // Ranks that share memory choose their torus: not that of the outer job.
+    let shared = [&said[..], &[("HOPBINE_BACKEND", "shm")]].concat();
+    assert_eq!(launched(&shared), "1\n".repeat(4));
     // A variable that is set to the empty string counts as unset, for the launcher and for the ranks.
     let empty =
         ["TORUS", "RANKS_PER_NODE", "BACKEND", "TIMEOUT"].map(|name| format!("HOPBINE_{name}"));
