@@ -101,6 +101,7 @@ enum Command {
 
 /// Parses the command line, runs the subcommand and converts its outcome to an exit status.
 fn main() -> ExitCode {
+    launch::signals::keep_ended_children();
     #[cfg(feature = "mpi")]
     hopbine_mpi::provide();
     let outcome = match Cli::parse().command {

@@ -17,6 +17,13 @@ pub fn forwarded() -> io::Result<Signals> {
     Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))
 }
 
+/// Leaves ended children to be waited for by this process. A parent that ignores SIGCHLD hands that on, and the system
+/// would discard how they ended, and reuse their ids.
+pub fn keep_ended_children() {
+    // SAFETY: no function of this process becomes a handler.
+    unsafe { libc::signal(SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Whether the parent process made this process ignore a signal, as `nohup` does.
 fn is_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::uninit();

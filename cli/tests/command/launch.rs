@@ -343,10 +343,33 @@ fn a_job_that_never_met_leaves_nothing() {
     assert_eq!(left_behind(&tmp), [""; 0]);
 }
 
+/// Sets what the command that is started does with a signal, before it starts.
+fn start_with(command: &mut Command, signal: libc::c_int, action: libc::sighandler_t) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: `signal` may be called between fork and exec, and no function becomes a handler.
+    unsafe {
+        command.pre_exec(move || {
+            libc::signal(signal, action);
+            Ok(())
+        });
+    }
+}
+
+/// Some parents ignore SIGCHLD, and so do the processes that they start: the ends of ranks are known nevertheless.
+#[test]
+fn how_ranks_end_is_known_under_a_parent_that_ignores_it() {
+    for status in [0, 7] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+        command.args(["launch", "-n", "2", "sh", "-c", &format!("exit {status}")]);
+        start_with(&mut command, libc::SIGCHLD, libc::SIG_IGN);
+        let output = command.output_in_time();
+        assert_eq!(output.status.code(), Some(status), "{}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn signals_are_passed_on() {
     use std::io::{BufRead, BufReader};
-    use std::os::unix::process::CommandExt;
     let script = "trap 'echo rank $HOPBINE_RANK interrupted; exit 4' INT; echo ready; \
                   while :; do sleep 0.05; done";
     let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
@@ -354,14 +377,8 @@ fn signals_are_passed_on() {
         .args(["launch", "-n", "2", "--grace", "60", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    // SAFETY: `signal` may be called between fork and exec. Tests that run in the background of a shell inherit
-    // SIGINT as ignored, and a shell cannot trap an ignored signal.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            Ok(())
-        });
-    }
+    // Tests that run in the background of a shell inherit SIGINT as ignored, and a shell cannot trap an ignored signal.
+    start_with(&mut command, libc::SIGINT, libc::SIG_DFL);
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for _ in 0..2 {
