@@ -178,8 +178,12 @@ enum Replacement {
 
 /// `FILE.part`, which has what a long command has found for FILE so far.
 pub fn part_path(file: &Path) -> PathBuf {
+    with_suffix(file, ".part")
+}
+
+fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
-    path.push(".part");
+    path.push(suffix);
     path.into()
 }
 
@@ -197,13 +201,28 @@ impl Part {
         let part = match part {
             Some(part) => part,
             None => {
-                let (file, path) = (File::create(path)?, path.to_owned());
+                let (file, path) = (Part::create(path)?, path.to_owned());
                 part.insert(Part { file, path, len: 0, is_removed: false })
             }
         };
         part.file.write_all(&text[part.len..])?;
         part.len = text.len();
         Ok(())
+    }
+
+    /// Creates the file. What has its name is kept under another one, and not opened: it is the part of an earlier
+    /// command, or a link or a pipe that another user has put into a shared directory.
+    fn create(path: &Path) -> io::Result<File> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            let old = with_suffix(path, ".old");
+            std::fs::rename(path, &old)?;
+            print_remark(format_args!(
+                "{} was there before: it is {} now",
+                path.display(),
+                old.display()
+            ));
+        }
+        File::create_new(path)
     }
 
     fn remove(mut self) {
@@ -469,9 +488,39 @@ mod tests {
                 drop(sink);
                 assert!(!path.exists());
             }
-            assert_eq!(entries(directory.path()), 1);
+            // The first one's part is kept.
+            assert_eq!(entries(directory.path()), 1 + usize::from(is_finished));
         }
         assert!(path.exists());
+    }
+
+    /// Neither the part that an interrupted command has left, nor what another user has put at its place, is written to.
+    #[test]
+    fn what_is_at_the_place_of_the_part_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, target, pipe] =
+            ["r.csv", "target", "pipe"].map(|name| directory.path().join(name));
+        std::fs::write(&target, "before").unwrap();
+        let part = part_path(&path);
+        let old = with_suffix(&part, ".old");
+        let keep = || {
+            let mut sink = OutputArg::to(&path).open().unwrap();
+            sink.write("row\n").unwrap();
+            sink.keep().unwrap();
+            assert_eq!(std::fs::read_to_string(&part).unwrap(), "row\n");
+            std::fs::symlink_metadata(&old).unwrap().file_type()
+        };
+        std::fs::write(&part, "rows that took hours").unwrap();
+        assert!(keep().is_file());
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "rows that took hours");
+        std::fs::remove_file(&part).unwrap();
+        symlink(&target, &part).unwrap();
+        assert!(keep().is_symlink());
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "before");
+        use rustix::fs::{FileType, Mode, mknodat};
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        std::fs::rename(&pipe, &part).unwrap();
+        assert!(keep().is_fifo());
     }
 
     /// A check changes nothing, and does not wait for the reader of a pipe.

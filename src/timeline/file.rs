@@ -98,7 +98,9 @@ impl Timeline<'_> {
     /// Writes the file under another name, and renames it when it is complete: an older file stays until then.
     pub(super) fn write(&self, path: &str) -> io::Result<()> {
         let part = format!("{path}.part");
-        let written = File::create(&part).and_then(|file| {
+        // Never opened where it exists: in a shared directory it can be a link or a pipe that another user has made.
+        let _ = fs::remove_file(&part);
+        let written = File::create_new(&part).and_then(|file| {
             let mut out = BufWriter::with_capacity(1 << 16, file);
             self.write_to(&mut out)?;
             out.flush()?;
@@ -268,11 +270,21 @@ mod tests {
         write().unwrap();
         let before = fs::read(&path).unwrap();
         let part = directory.path().join("trace.5.json.part");
-        std::os::unix::fs::symlink("/dev/full", &part).unwrap();
-        assert_eq!(write().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        fs::create_dir(&part).unwrap();
+        assert_eq!(write().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), before);
-        assert!(fs::symlink_metadata(&part).is_err(), "the part is left over");
+        fs::remove_dir(&part).unwrap();
+        // What another user has put there is not written to.
+        let target = directory.path().join("target");
+        fs::write(&target, "before").unwrap();
+        std::os::unix::fs::symlink(&target, &part).unwrap();
         write().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"before");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        // A file that cannot take its name is not left over.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(write().is_err() && fs::symlink_metadata(&part).is_err());
     }
 
     #[test]
