@@ -37,8 +37,9 @@ if [ $# != 0 ]; then
 fi
 # shellcheck source=/dev/null
 . capi/mpi/build.sh
-prefix=${PREFIX:-/usr/local}
-libdir=${LIBDIR:-$prefix/lib}
+without_slash() { sed -E 's|(.)/+$|\1|' <<<"$1"; }
+prefix=$(without_slash "${PREFIX:-/usr/local}")
+libdir=$(without_slash "${LIBDIR:-$prefix/lib}")
 profile=${PROFILE:-release}
 only=${ONLY:-all}
 case $prefix in

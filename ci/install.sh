@@ -36,7 +36,7 @@ for wrong in /nonexistent false; do
   said=$(MPICC=$wrong PREFIX=$work/wrong timeout 10 ./install.sh 2>&1) && { echo "MPICC=$wrong: no error"; exit 1; }
   [[ $said == *"MPICC=$wrong is no compiler"* ]] && [ ! -e "$work/wrong" ] || { echo "MPICC=$wrong: $said"; exit 1; }
 done
-(umask 077 && DESTDIR=$work/stage PREFIX=$prefix LIBDIR=$lib ./install.sh) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+(umask 077 && DESTDIR=$work/stage PREFIX=$prefix/ LIBDIR=$lib ./install.sh) >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 hidden=$(find "$work/stage" -mindepth 1 ! -type l \( ! -perm -o=r -o -type d ! -perm -o=x \))
 [ -z "$hidden" ] || { printf 'others cannot read what is installed:\n%s\n' "$hidden"; exit 1; }
 ! grep -rlI "$work/stage" "$work/stage" || { echo "what is installed names DESTDIR"; exit 1; }

@@ -24,6 +24,7 @@ mod explain;
 mod generate;
 mod host;
 mod info;
+mod installed;
 mod launch;
 mod list;
 mod measured;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::Args;
 use crate::error::CliError;
+use crate::installed::library_dir;
 use crate::launch::signals;
 
 /// The C program that times an MPI's collectives, as `hopbine bench-rank` times those of hopbine.
@@ -123,14 +124,10 @@ fn in_c(cc: &str) -> Result<TempDir, CliError> {
     let prefix = std::env::current_exe().ok();
     let prefix = prefix.as_deref().and_then(|command| command.parent()?.parent());
     let prefix = prefix.unwrap_or(Path::new("/"));
-    // Distributions have a subdirectory of lib for each architecture.
-    let lib = prefix.join("lib");
-    let below = std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut places = std::iter::once(lib.clone()).chain(below);
-    let Some(lib) = places.find(|place| place.join("libhopbine.so").exists()) else {
-        let lib = lib.display();
+    let Some(lib) = library_dir("libhopbine.so") else {
+        let prefix = prefix.display();
         let reason = format!(
-            "there is no libhopbine.so below {lib}; ./install.sh installs it with this command"
+            "there is no libhopbine.so below {prefix}, in lib or lib64; ./install.sh installs it with this command"
         );
         return Err(CliError::Bench(reason));
     };

@@ -23,6 +23,7 @@ use hopbine_torus::sim::NetworkKind;
 use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::host;
+use super::installed::library_dir;
 use super::simulate::file;
 use cores::{BindTo, Shares};
 use job::Job;
@@ -247,23 +248,14 @@ const FILES_PER_RANK: u64 = 2;
 /// Other open files of the launcher.
 const OTHER_FILES: u64 = 50;
 
-/// The directory of the emulated C library: that of this program, or the `lib` directory next to it; None if the
-/// library is not found.
-fn library_dir() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let beside = program.parent()?;
-    let candidates = [beside.to_path_buf(), beside.join("deps"), beside.join("../lib")];
-    candidates.into_iter().find(|dir| dir.join(LIBRARY).is_file())
-}
-
 /// The value of the ranks' `LD_LIBRARY_PATH`; None to leave it unchanged.
 fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString>, CliError> {
-    let library = library_dir();
+    let library = library_dir(LIBRARY);
     let mut path: Vec<PathBuf> = Vec::new();
     if settings.as_vendor {
         let library = library.as_ref().ok_or_else(|| {
             CliError::Usage(format!(
-                "--as-vendor: {LIBRARY} is neither beside this program nor in the lib beside its \
+                "--as-vendor: {LIBRARY} is neither beside this program nor in the lib or lib64 beside its \
                  directory. `cargo install` does not install it: in hopbine's sources, run \
                  `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
             ))
