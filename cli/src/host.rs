@@ -47,7 +47,10 @@ pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
 /// Bytes that this process can allocate, if the host reports it: the minimum of free memory and the limits of control
 /// groups and `ulimit -v`.
 fn available_memory() -> Option<u64> {
-    let limits = [control_groups("memory.max"), getrlimit(Resource::As).current];
+    let limits = [
+        control_groups("memory", &["memory.max", "memory.limit_in_bytes"]),
+        getrlimit(Resource::As).current,
+    ];
     limits.into_iter().chain([free_memory()]).flatten().min()
 }
 
@@ -88,7 +91,7 @@ pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), 
     let limits = [
         ("kernel.pid_max", number("/proc/sys/kernel/pid_max")),
         ("kernel.threads-max", number("/proc/sys/kernel/threads-max")),
-        ("pids.max of the control group", control_groups("pids.max")),
+        ("pids.max of the control group", control_groups("pids", &["pids.max"])),
         ("ulimit -u", getrlimit(Resource::Nproc).current),
     ];
     for (name, limit) in limits {
@@ -137,11 +140,22 @@ fn number(file: impl AsRef<Path>) -> Option<u64> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The smallest value of a limit in this process's control group and its ancestors (version 2).
-fn control_groups(limit: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    least(Path::new("/sys/fs/cgroup"), group, limit)
+/// The smallest value of a limit, in the files of these names, in this process's control groups and their ancestors.
+fn control_groups(controller: &str, files: &[&str]) -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    least_of_all(Path::new("/sys/fs/cgroup"), &groups, controller, files)
+}
+
+/// As [`control_groups`], for the groups of `/proc/self/cgroup` below `root`. Version 2 has one tree of groups, without
+/// the name of a controller; version 1 one for each controller, and systems with both have the limits there.
+fn least_of_all(root: &Path, groups: &str, controller: &str, files: &[&str]) -> Option<u64> {
+    let trees = groups.lines().filter_map(|line| {
+        let (tree, group) = line.split_once(':')?.1.split_once(':')?;
+        (tree.is_empty() || tree == controller).then(|| (root.join(tree), group))
+    });
+    trees
+        .flat_map(|(tree, group)| files.iter().filter_map(move |file| least(&tree, group, file)))
+        .min()
 }
 
 /// The smallest number in the files of that name from `group` up to `root`; `max` means no limit.
@@ -183,6 +197,27 @@ mod tests {
         assert_eq!(least(root.path(), "/job/step", "memory.max"), Some(512));
         assert_eq!(least(root.path(), "/job", "memory.max"), Some(4096));
         assert_eq!(least(root.path(), "/", "memory.max"), None);
+    }
+
+    #[test]
+    fn limits_count_in_both_versions_of_control_groups() {
+        let root = tempfile::tempdir().unwrap();
+        let groups = "9:pids:/job\n4:memory:/job\n1:name=systemd:/job\n0::/job\n";
+        let limit = |controller| {
+            let files = ["pids.max", "memory.max", "memory.limit_in_bytes"];
+            least_of_all(root.path(), groups, controller, &files)
+        };
+        for (file, value) in [
+            ("memory/job/memory.limit_in_bytes", 4096),
+            ("pids/pids.max", 7),
+            ("job/memory.max", 512),
+        ] {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("{value}\n")).unwrap();
+            let controller = if file.starts_with("pids") { "pids" } else { "memory" };
+            assert_eq!(limit(controller), Some(value));
+        }
     }
 
     #[test]
