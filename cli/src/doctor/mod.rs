@@ -42,9 +42,12 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let world = hopbine::init()?;
     let info = world.info();
+    let is_first = info.rank == 0;
+    if is_first {
+        OutputArg::default().check([&args.output])?;
+    }
     let places = Places::of_all(&world)?;
     let (trial, world) = Trial::run(world)?;
-    let is_first = info.rank == 0;
     let mut outcome = Outcome::Well;
     if is_first {
         let mut found = findings::of_world(&info);

@@ -22,6 +22,7 @@ fn a_file_that_cannot_be_written_is_found_first() {
         "validate --measured no-such",
         "validate --measured no-such --plot /nonexistent/x",
         "calibrate --measured no-such",
+        "doctor",
         "check --schedule no-such",
         "traffic --schedule no-such",
         "bench --mpicc no-such",
