@@ -30,7 +30,9 @@ fn commit() -> Option<String> {
     let id = git(&["rev-parse", "--short", "HEAD"])?;
     let index = git(&["rev-parse", "--git-path", "index"])?;
     let head = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
-    for path in [&index, &head, "src", "torus/src", "sys", "cli", "Cargo.toml", "Cargo.lock"] {
+    for path in
+        [&index, &head, "src", "torus/src", "sys", "capi/src", "cli", "Cargo.toml", "Cargo.lock"]
+    {
         if Path::new(path).exists() {
             println!("cargo::rerun-if-changed={path}");
         }
