@@ -68,7 +68,7 @@ gfortran -std=f2018 -O2 "${f[@]}" examples/fortran/cg.f90 "${flibs[@]}" "$at_run
 check "Fortran" "$work/fortran" 10
 
 mkdir "$work/project"
-cp examples/c/cg.c examples/fortran/cg.f90 "$work/project"
+cp examples/c/cg.c examples/fortran/cg.f90 examples/utofu-c/{pingpong.c,ranks.h} "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.19)
 project(user C Fortran)
@@ -84,10 +84,14 @@ add_executable(c-static cg.c)
 target_link_libraries(c-static hopbine::static)
 add_executable(f cg.f90)
 target_link_libraries(f hopbine::fortran)
+add_executable(pingpong pingpong.c)
+target_link_libraries(pingpong hopbine::tofucom_emu)
 EOF
 cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" &&
   cmake --build "$work/project/build" >>"$work/log" || { cat "$work/log"; exit 1; }
 for name in c c-static f; do check "CMake, $name" "$work/project/build/$name" 10; done
+readelf -d "$work/project/build/pingpong" | grep -q 'NEEDED.*\[libtofucom_emu.so\]' ||
+  { echo "CMake, pingpong: does not ask for libtofucom_emu.so"; exit 1; }
 # Without the static library, too.
 mv "$lib/libhopbine.a" "$work"
 sed -i '/c-static/d' "$work/project/CMakeLists.txt"
