@@ -62,7 +62,12 @@ impl Api {
     /// [`LoadError`] lists the candidates that failed, or what the library lacks.
     pub fn vendor() -> Result<Api, LoadError> {
         static VENDOR: OnceLock<Result<Api, LoadError>> = OnceLock::new();
-        VENDOR.get_or_init(|| load(candidates(std::env::var_os(UTOFU_LIB.name)))).clone()
+        VENDOR
+            .get_or_init(|| {
+                let chosen = std::env::var_os(UTOFU_LIB.name).filter(|_| !has_more_rights());
+                load(candidates(chosen))
+            })
+            .clone()
     }
 
     /// Opens the uTofu library at `path`, of any vendor.
@@ -72,6 +77,13 @@ impl Api {
     pub fn open(path: impl Into<OsString>) -> Result<Api, LoadError> {
         load(vec![path.into()])
     }
+}
+
+/// Whether this process has more rights than the user who has started it (a setuid program), so that this user may not
+/// choose its code.
+fn has_more_rights() -> bool {
+    // SAFETY: only reads what the system has passed to this process.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 fn candidates(chosen: Option<OsString>) -> Vec<OsString> {

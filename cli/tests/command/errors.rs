@@ -39,6 +39,33 @@ fn a_file_that_cannot_be_written_is_found_first() {
     }
 }
 
+/// Who starts a program that has another user's rights does not choose its code. Only root can make such a program.
+#[test]
+fn a_setuid_program_loads_no_library_that_its_caller_names() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let own = std::path::Path::new(env!("CARGO_BIN_EXE_hopbine"));
+    // Beside the command: file systems for temporary files may not know such programs.
+    let directory = tempfile::tempdir_in(own.parent().unwrap()).unwrap();
+    let program = directory.path().join("hopbine");
+    std::fs::copy(own, &program).unwrap();
+    chown(&program, Some(65534), None).unwrap();
+    for (mode, is_tried) in [(0o755, true), (0o4755, false)] {
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();
+        let mut info = std::process::Command::new(&program);
+        info.arg("info").env("HOPBINE_BACKEND", "tofu").env("HOPBINE_UTOFU_LIB", "/nowhere/x.so");
+        for (name, value) in [("RANK", "0"), ("SIZE", "1"), ("RENDEZVOUS", "/nowhere/meet")] {
+            info.env(format!("HOPBINE_{name}"), value);
+        }
+        let output = info.output_in_time();
+        let err = text(&output.stderr);
+        assert!(err.contains("no uTofu library"), "{err}");
+        assert_eq!(err.contains("/nowhere/x.so"), is_tried, "{mode:o}: {err}");
+    }
+}
+
 #[test]
 fn errors_say_what_would_be_right() {
     for (args, expected) in [
