@@ -13,11 +13,12 @@
 /* Bytes of all ranks' vectors together, up to which they are gathered. */
 enum { SHORT = 1 << 14 };
 
-/* How elements lie in memory. */
+/* How elements lie in memory. Bytes of one element go from `first` to before `past`: its data, and its extent, whose
+ * holes a program's operator may write when it assigns whole structures. */
 struct layout {
     MPI_Datatype type;
     struct type is;
-    MPI_Aint extent, true_lower, true_extent;
+    MPI_Aint extent, first, past;
 };
 
 /* Memory for elements with their extent; the first element begins at `at`. */
@@ -29,8 +30,8 @@ struct room {
 static int open_room(struct room *room, const struct layout *of, MPI_Count n) {
     const MPI_Aint step = of->extent < 0 ? -of->extent : of->extent;
     const MPI_Aint before = of->extent < 0 ? (n > 0 ? n - 1 : 0) * step : 0;
-    room->memory = calloc((size_t)(of->true_extent + (n > 0 ? n - 1 : 0) * step + 1), 1);
-    if (room->memory) room->at = (char *)room->memory + before - of->true_lower;
+    room->memory = calloc((size_t)(of->past - of->first + (n > 0 ? n - 1 : 0) * step + 1), 1);
+    if (room->memory) room->at = (char *)room->memory + before - of->first;
     return room->memory != NULL;
 }
 
@@ -72,10 +73,12 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     const enum collective c = call->collective;
     const int size = state->size, rank = state->rank;
     struct layout of = {.type = call->recv_type};
-    MPI_Aint lower;
+    MPI_Aint lower, true_lower, true_extent;
     if (!query_type(of.type, &of.is) || of.is.bytes == 0) return call->reason = "no data", 0;
     PMPI_Type_get_extent(of.type, &lower, &of.extent);
-    PMPI_Type_get_true_extent(of.type, &of.true_lower, &of.true_extent);
+    PMPI_Type_get_true_extent(of.type, &true_lower, &true_extent);
+    of.first = lower < true_lower ? lower : true_lower;
+    of.past = lower + of.extent > true_lower + true_extent ? lower + of.extent : true_lower + true_extent;
     /* Length of each rank's block: as the call says, or an even part of the vector. */
     MPI_Count n = call->recv_count;
     int64_t *counts = NULL;

@@ -110,6 +110,41 @@ static void pairs(void) {
     EXPECT(any == (size < 8 ? (1 << size) - 1 : 255));
 }
 
+/* An operator that assigns whole structures, with their padding, of a type whose data end before its extent. */
+struct keyed {
+    long double key;
+    int at;
+};
+
+static void latest(void *in, void *inout, int *n, MPI_Datatype *type) {
+    struct keyed *first = in, *second = inout;
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        if (first[i].key > second[i].key) second[i] = first[i];
+}
+
+static void padded(void) {
+    enum { MANY = 1000 };
+    static struct keyed mine[MANY], best[MANY];
+    const int lengths[] = {1, 1};
+    const MPI_Aint at[] = {offsetof(struct keyed, key), offsetof(struct keyed, at)};
+    const MPI_Datatype of[] = {MPI_LONG_DOUBLE, MPI_INT};
+    MPI_Datatype loose, type;
+    MPI_Type_create_struct(2, lengths, at, of, &loose);
+    MPI_Type_create_resized(loose, 0, sizeof(struct keyed), &type);
+    MPI_Type_commit(&type);
+    MPI_Op op;
+    MPI_Op_create(latest, 0, &op);
+    for (int n = 1; n <= MANY; n = n < 8 ? n + 1 : n * 5) {
+        for (int i = 0; i < n; i++) mine[i].key = (rank + i) % size, mine[i].at = rank, best[i].at = -1;
+        MPI_Allreduce(mine, best, n, type, op, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) EXPECT(best[i].key == size - 1 && best[i].at == (size - 1 - i % size + size) % size);
+    }
+    MPI_Op_free(&op);
+    MPI_Type_free(&loose);
+    MPI_Type_free(&type);
+}
+
 /* Sent blocks lie between received blocks; then one block is sent to all ranks. */
 static void interleaved(void) {
     int board[4 * MOST], counts[MOST], even[MOST], odd[MOST], none[MOST];
@@ -144,6 +179,7 @@ int main(int argc, char **argv) {
     reductions(resized, op, 30);
     reductions(resized, op, 1000);
     pairs();
+    padded();
     interleaved();
     MPI_Op_free(&op);
     MPI_Type_free(&loose);

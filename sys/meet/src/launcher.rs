@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::{BootstrapError, VariableError};
 use crate::fnv;
-use crate::host::proc_pid;
+use crate::host::{host, proc_pid};
 use crate::process::Stat;
 use crate::user_files;
 use crate::variables::{Lookup, number_of};
@@ -135,7 +135,9 @@ fn name(launched: &Launched, get: Lookup<'_>) -> Option<String> {
             name == Some(launched.variable.as_bytes())
         });
         if !is_rank || parent <= 1 {
-            let space = fnv::of_bytes(get(NAMESPACE).unwrap_or_default().bytes());
+            // Containers that share a directory may have launchers with equal numbers, started in the same tick.
+            let space = format!("{:x} {}", host(), get(NAMESPACE).unwrap_or_default());
+            let space = fnv::of_bytes(space.bytes());
             return Some(format!("job-{parent}-{}-{space:x}", stat(parent)?.started));
         }
         pid = parent;
