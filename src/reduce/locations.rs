@@ -41,7 +41,12 @@ numbers! {
     f64 F64: |number| number.to_bits(), |bits| f64::from_bits(bits);
 }
 
-impl<V: Number, L: Number> Element for Pair<V, L> where Pair<V, L>: bytemuck::Pod {}
+impl<V: Number, L: Number> Element for Pair<V, L>
+where
+    Pair<V, L>: bytemuck::Pod,
+{
+    type Flag = bool;
+}
 
 #[inline(always)]
 fn select<V: Number, L: Number>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> Pair<V, L> {

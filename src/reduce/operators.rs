@@ -6,6 +6,8 @@
 //! Correcting every sum on its own costs a fifth of the speed and more, so the loops correct non-canonical NaNs, a
 //! block of results at once.
 
+use std::ops::BitOrAssign;
+
 use bytemuck::Pod;
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -14,6 +16,10 @@ use super::half_float::HalfFloat;
 
 /// What a loop needs to know of NaNs in an element. Integers have none, and 16-bit floats are canonical already.
 pub(super) trait Element: Pod {
+    /// A truth value for loops that look for NaNs. For floats it is as wide as they are: without an A64FX as its
+    /// target, the compiler makes no scalable vectors of loops with a `bool`.
+    type Flag: Copy + Default + PartialEq + From<bool> + BitOrAssign;
+
     /// Whether the element holds a NaN, canonical or not.
     #[inline(always)]
     fn has_nan(self) -> bool {
@@ -61,7 +67,9 @@ macro_rules! operator {
 
 macro_rules! integers {
     ($($t:ty)*) => {$(
-        impl Element for $t {}
+        impl Element for $t {
+            type Flag = bool;
+        }
         operator!($t, Sum, |a, b| a.wrapping_add(b));
         operator!($t, Product, |a, b| a.wrapping_mul(b));
         operator!($t, Min, |a, b| a.min(b));
@@ -83,8 +91,10 @@ trait Real: Copy {
 }
 
 macro_rules! reals {
-    ($($t:ty, $nan:literal;)*) => {$(
+    ($($t:ty, $bits:ty, $nan:literal;)*) => {$(
         impl Element for $t {
+            type Flag = $bits;
+
             #[inline(always)]
             fn has_nan(self) -> bool {
                 self.is_nan()
@@ -97,6 +107,8 @@ macro_rules! reals {
         }
 
         impl Element for Complex<$t> {
+            type Flag = $bits;
+
             #[inline(always)]
             fn has_nan(self) -> bool {
                 self.re.is_nan() | self.im.is_nan()
@@ -139,14 +151,16 @@ macro_rules! reals {
     )*};
 }
 reals! {
-    f32, 0x7fc0_0000;
-    f64, 0x7ff8_0000_0000_0000;
+    f32, u32, 0x7fc0_0000;
+    f64, u64, 0x7ff8_0000_0000_0000;
 }
 
 /// 16-bit floats: computed in `f32` and rounded once on the way back, which also makes NaN canonical.
 macro_rules! halves {
     ($($t:ty)*) => {$(
-        impl Element for $t {}
+        impl Element for $t {
+            type Flag = bool;
+        }
         operator!($t, Sum, |a, b| <$t>::narrow(a.widen() + b.widen()));
         operator!($t, Product, |a, b| <$t>::narrow(a.widen() * b.widen()));
         operator!($t, Min, |a, b| <$t>::narrow(a.widen().smaller(b.widen())));

@@ -42,13 +42,13 @@ fn two<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
     let (dst, src): (&mut [Unaligned<T>], &[Unaligned<T>]) =
         (bytemuck::cast_slice_mut(dst), cast_slice(src));
     for (dst, src) in dst.chunks_mut(SEGMENT).zip(src.chunks(SEGMENT)) {
-        let mut nan = false;
+        let mut nan = T::Flag::default();
         for (d, s) in dst.iter_mut().zip(src) {
             let result = O::apply(d.0, s.0);
-            nan |= result.has_nan();
+            nan |= result.has_nan().into();
             d.0 = result;
         }
-        if nan {
+        if nan != T::Flag::default() {
             loops::make_canonical(dst);
         }
     }
@@ -63,13 +63,13 @@ fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b
     let (a, b): (&[Unaligned<T>], &[Unaligned<T>]) = (cast_slice(a), cast_slice(b));
     let operands = a.chunks(SEGMENT).zip(b.chunks(SEGMENT));
     for (dst, (a, b)) in dst.chunks_mut(SEGMENT).zip(operands) {
-        let mut nan = false;
+        let mut nan = T::Flag::default();
         for ((d, a), b) in dst.iter_mut().zip(a).zip(b) {
             let result = O::apply(a.0, b.0);
-            nan |= result.has_nan();
+            nan |= result.has_nan().into();
             d.0 = result;
         }
-        if nan {
+        if nan != T::Flag::default() {
             loops::make_canonical(dst);
         }
     }

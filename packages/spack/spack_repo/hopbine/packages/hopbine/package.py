@@ -27,6 +27,9 @@ class Hopbine(Package):
         env["PREFIX"] = prefix
         env["FC"] = self.compiler.fc
         env["EMULATOR"] = "yes" if "+emulator" in spec else "no"
+        # As the scripts for Fugaku do; of other targets Spack's names are not LLVM's.
+        if spec.satisfies("target=a64fx"):
+            env["RUSTFLAGS"] = "-C target-cpu=a64fx"
         if "+mpi" in spec:
             env["MPICC"] = spec["mpi"].mpicc
             env["MPIFC"] = spec["mpi"].mpifc
