@@ -804,8 +804,8 @@ int hopbine_waitall(int n, hopbine_request_t *requests);
 int hopbine_request_free(hopbine_request_t *request);
 
 // Starts hopbine with the ranks that the environment describes (HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS,
-// which `hopbine launch` sets; without them this process is the only rank). Sets `*world` to the communicator of all
-// ranks. Collective: all ranks must call it.
+// which `hopbine launch` sets, or variables of Open MPI's, MPICH's or Slurm's launcher; without any this process is
+// the only rank). Sets `*world` to the communicator of all ranks. Collective: all ranks must call it.
 int hopbine_init(hopbine_comm_t *world);
 
 // As hopbine_init(), for ranks that another launcher has started. `*exchange` is copied; its functions must be
@@ -837,8 +837,8 @@ int hopbine_comm_of_mpi(const void *comm,
 // Restricts a mismatch between ranks to the call concerned, as in MPI. If ranks pass different counts, types or
 // operators, the call fails with HOPBINE_ERR_MISMATCH on the ranks concerned, and later calls work. Without
 // hopbine_spare(), the whole world fails, and every rank gets an error. The world also fails if messages do not
-// match: another collective, root or algorithm, or messages cut to other lengths. All ranks must call it before
-// their first collective.
+// match: another collective, root or algorithm, messages cut to other lengths, or on Tofu barrier gates on one rank
+// and messages on another. All ranks must call it before their first collective.
 int hopbine_spare(void);
 
 // Waits for all ranks, finalises hopbine, and frees the world's communicator. Calls on other communicators and on

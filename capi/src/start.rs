@@ -124,8 +124,8 @@ fn progress_of(exchange: hopbine_exchange_t) -> Option<Box<dyn Fn() + Send + Syn
 }
 
 /// Starts hopbine with the ranks that the environment describes (HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS,
-/// which `hopbine launch` sets; without them this process is the only rank). Sets `*world` to the communicator of all
-/// ranks. Collective: all ranks must call it.
+/// which `hopbine launch` sets, or variables of Open MPI's, MPICH's or Slurm's launcher; without any this process is
+/// the only rank). Sets `*world` to the communicator of all ranks. Collective: all ranks must call it.
 ///
 /// # Safety
 /// `world` is null or writable.
@@ -242,8 +242,8 @@ pub unsafe extern "C" fn hopbine_comm_of_mpi(
 /// Restricts a mismatch between ranks to the call concerned, as in MPI. If ranks pass different counts, types or
 /// operators, the call fails with HOPBINE_ERR_MISMATCH on the ranks concerned, and later calls work. Without
 /// hopbine_spare(), the whole world fails, and every rank gets an error. The world also fails if messages do not
-/// match: another collective, root or algorithm, or messages cut to other lengths. All ranks must call it before
-/// their first collective.
+/// match: another collective, root or algorithm, messages cut to other lengths, or on Tofu barrier gates on one rank
+/// and messages on another. All ranks must call it before their first collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_spare() -> c_int {
     entry(|| {

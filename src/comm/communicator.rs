@@ -162,8 +162,8 @@ impl Communicator {
     /// Makes a call fail alone if ranks give it different counts, types or operators, as MPI programs expect: these
     /// ranks get an error, the call ends on all ranks, and later calls are served. Without this, such a call fails
     /// the world, and every rank learns of it. In either case the world fails if the messages of the calls do not
-    /// match: another collective, root or algorithm, or lengths that are segmented differently. All ranks must call
-    /// this before their first collective.
+    /// match: another collective, root or algorithm, lengths that are segmented differently, or on Tofu barrier gates
+    /// on one rank and messages on another. All ranks must call this before their first collective.
     pub fn spare(&self) {
         self.inner.world.engine.allow_mismatch();
     }
