@@ -10,7 +10,9 @@
 enum { MOST = 16, N = 2000 };
 static double send[MOST * N], recv[MOST * N];
 
+/* Elsewhere `recv` has nothing that a call gives: no call passes by what the one before it has left. */
 static void fill(double *buffer, int blocks, int n) {
+    memset(recv, -1, sizeof recv);
     for (int b = 0; b < blocks; b++)
         for (int i = 0; i < n; i++) buffer[b * n + i] = 1000 * rank + 100000 * b + i;
 }
@@ -114,10 +116,11 @@ static void vectors(MPI_Comm comm) {
     CALL(Allgatherv)(send, rank + 1, MPI_DOUBLE, recv, counts, displs, MPI_DOUBLE, comm);
     for (int r = 0; r < size; r++)
         for (int i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
-    memset(recv, 0, sizeof recv);
+    memset(recv, -1, sizeof recv);
     CALL(Gatherv)(send, rank + 1, MPI_DOUBLE, recv, rank == 0 ? counts : NULL, rank == 0 ? displs : NULL, MPI_DOUBLE, 0, comm);
     for (int r = 0; rank == 0 && r < size; r++)
         for (int i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
+    memset(send, -1, sizeof send);
     CALL(Scatterv)(recv, counts, displs, MPI_DOUBLE, send, rank + 1, MPI_DOUBLE, 0, comm);
     for (int i = 0; i <= rank; i++) EXPECT(send[i] == value(rank, 0, i));
     fill(send, 1, size * (size + 1) / 2);
@@ -134,7 +137,7 @@ static void vectors(MPI_Comm comm) {
     for (int r = 0; r < size; r++)
         for (int i = 0; i <= r; i++) EXPECT(recv[(rank % 3 ? 1 : 2) * (displs[r] + i)] == value(r, 0, r % 2 ? 2 * i : i));
     MPI_Type_free(&loose);
-    memset(recv, 0, sizeof recv);
+    memset(recv, -1, sizeof recv);
     for (int i = 0; i <= rank; i++) recv[displs[rank] + i] = value(rank, 0, i);
     CALL(Allgatherv)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, recv, counts, displs, MPI_DOUBLE, comm);
     for (int r = 0; r < size; r++)
@@ -144,6 +147,75 @@ static void vectors(MPI_Comm comm) {
     CALL(Alltoallv)(send, counts, displs, MPI_DOUBLE, recv, to, to_at, MPI_DOUBLE, comm);
     for (int r = 0; r < size; r++)
         for (int i = 0; i <= r; i++) EXPECT(recv[to_at[r] + i] == value(r, 0, rank * (r + 1) + i));
+}
+
+/* Block r has counts[r] numbers, the first at displs[r], in units of `stride`. */
+struct blocks {
+    int stride, counts[MOST], displs[MOST];
+};
+
+/* What a call gets, and what it must leave there. */
+static int room[1 << 14], want[1 << 14];
+
+static void empty(void) {
+    memset(room, -1, sizeof room);
+    memset(want, -1, sizeof want);
+}
+
+/* Puts what rank `from` sends to rank `to` into block r. */
+static void put(int *buffer, const struct blocks *blocks, int r, int from, int to) {
+    for (int i = 0; i < blocks->counts[r]; i++)
+        buffer[blocks->stride * (blocks->displs[r] + i)] = 10000 * from + 100 * to + i;
+}
+
+/* Calls in place by blocks of a type with gaps, at every root; the other ranks of these have their block without gaps.
+ * In the vector forms the blocks have different sizes, and lie apart and in reverse order. */
+static void calls_in_place(MPI_Comm comm, int n, int stride) {
+    MPI_Datatype type;
+    MPI_Type_create_resized(MPI_INT, 0, stride * (MPI_Aint)sizeof(int), &type);
+    MPI_Type_commit(&type);
+    for (int is_vector = 0; is_vector < 2; is_vector++) {
+        /* Those of an exchange have the same size on both ranks. */
+        struct blocks all = {.stride = stride}, exchanged = all;
+        for (int r = size - 1, at = 1, exchanged_at = 1; r >= 0; r--) {
+            all.counts[r] = n + is_vector * r, all.displs[r] = is_vector ? at : r * n, at += all.counts[r] + 2;
+            exchanged.counts[r] = all.counts[r] + is_vector * rank;
+            exchanged.displs[r] = is_vector ? exchanged_at : r * n, exchanged_at += exchanged.counts[r] + 2;
+        }
+        const int mine = all.counts[rank];
+        const struct blocks alone = {1, {mine}, {0}};
+        for (int root = 0; root < size; root++) {
+            const int is_root = rank == root;
+            void *const here = is_root ? MPI_IN_PLACE : (void *)room;
+            empty();
+            put(room, is_root ? &all : &alone, is_root ? rank : 0, rank, 0);
+            for (int r = 0; is_root && r < size; r++) put(want, &all, r, r, 0);
+            if (!is_root) put(want, &alone, 0, rank, 0);
+            if (is_vector) CALL(Gatherv)(here, mine, MPI_INT, room, all.counts, all.displs, type, root, comm);
+            else CALL(Gather)(here, mine, MPI_INT, is_root ? room : NULL, n, type, root, comm);
+            EXPECT(memcmp(room, want, sizeof room) == 0);
+            empty();
+            for (int r = 0; is_root && r < size; r++) put(room, &all, r, root, r), put(want, &all, r, root, r);
+            if (!is_root) put(want, &alone, 0, root, rank);
+            if (is_vector) CALL(Scatterv)(room, all.counts, all.displs, type, here, mine, MPI_INT, root, comm);
+            else CALL(Scatter)(is_root ? room : NULL, n, type, here, mine, MPI_INT, root, comm);
+            EXPECT(memcmp(room, want, sizeof room) == 0);
+        }
+        empty();
+        put(room, &all, rank, rank, 0);
+        for (int r = 0; r < size; r++) put(want, &all, r, r, 0);
+        if (is_vector)
+            CALL(Allgatherv)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, room, all.counts, all.displs, type, comm);
+        else CALL(Allgather)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, room, n, type, comm);
+        EXPECT(memcmp(room, want, sizeof room) == 0);
+        empty();
+        for (int r = 0; r < size; r++) put(room, &exchanged, r, rank, r), put(want, &exchanged, r, r, rank);
+        if (is_vector)
+            CALL(Alltoallv)(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, room, exchanged.counts, exchanged.displs, type, comm);
+        else CALL(Alltoall)(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, room, n, type, comm);
+        EXPECT(memcmp(room, want, sizeof room) == 0);
+    }
+    MPI_Type_free(&type);
 }
 
 static void larger(void *in, void *inout, int *n, MPI_Datatype *type) {
@@ -222,11 +294,13 @@ static void types(MPI_Comm comm) {
     MPI_Type_contiguous_c(10, MPI_INT, &row);
     MPI_Type_commit(&row);
     for (int i = 0; i < 30; i++) matrix[i] = 100 * rank + i;
+    memset(plain, -1, sizeof plain);
     CALL(Allgather)(matrix, 1, column, plain, 1, row, comm);
     for (int r = 0; r < size; r++)
         for (int i = 0; i < 10; i++) EXPECT(plain[10 * r + i] == 100 * r + 3 * i);
+    for (int i = 0; i < 10; i++) plain[i] = 100 * rank + i;
     CALL(Bcast)(plain, 1, row, size - 1, comm);
-    for (int i = 0; i < 10; i++) EXPECT(plain[i] == 3 * i);
+    for (int i = 0; i < 10; i++) EXPECT(plain[i] == 100 * (size - 1) + i);
     MPI_Type_free(&column);
     MPI_Type_free(&row);
 #endif
@@ -370,6 +444,10 @@ int main(int argc, char **argv) {
     again(MPI_COMM_WORLD);
     CALL(Allreduce)(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     vectors(MPI_COMM_WORLD);
+    for (int stride = 1; stride < 4; stride += 2) {
+        calls_in_place(MPI_COMM_WORLD, 1, stride);
+        calls_in_place(MPI_COMM_WORLD, 300, stride);
+    }
     types(MPI_COMM_WORLD);
     /* MPICH's own bcast writes to the root's buffer. */
     const char *const except = getenv("HOPBINE_EXCEPT");
