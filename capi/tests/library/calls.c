@@ -31,7 +31,9 @@ static int64_t send[MOST * LONG], recv[MOST * LONG];
 /* Element i of rank r's block for rank to. */
 static int64_t value(int r, int to, int64_t i) { return 1000003 * r + 1009 * to + i % 977; }
 
+/* Elsewhere `recv` has nothing that a call gives: no call passes by what the one before it has left. */
 static void fill(int64_t *buffer, int64_t count, int blocks) {
+    memset(recv, -1, sizeof recv);
     for (int b = 0; b < blocks; b++)
         for (int64_t i = 0; i < count; i++) buffer[b * count + i] = value(rank, b, i);
 }
@@ -142,11 +144,11 @@ static void vectors(hopbine_comm_t comm, enum form form) {
     RUN(form, allgatherv, send, rank + 1, recv, counts, displs, type);
     for (int r = 0; r < size; r++)
         for (int64_t i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
-    memset(recv, 0, sizeof recv);
+    memset(recv, -1, sizeof recv);
     RUN(form, gatherv, send, rank + 1, recv, rank == root ? counts : NULL, rank == root ? displs : NULL, type, root);
     for (int r = 0; rank == root && r < size; r++)
         for (int64_t i = 0; i <= r; i++) EXPECT(recv[displs[r] + i] == value(r, 0, i));
-    memset(send, 0, sizeof send);
+    memset(send, -1, sizeof send);
     RUN(form, scatterv, recv, counts, displs, send, rank + 1, type, root);
     for (int64_t i = 0; i <= rank; i++) EXPECT(send[i] == value(rank, 0, i));
     fill(recv, size * (size + 1) / 2, 1);
@@ -162,6 +164,46 @@ static void vectors(hopbine_comm_t comm, enum form form) {
     fill(send, 2, 1);
     RUN(form, allgatherv, send, counts[rank], recv, counts, displs, type);
     for (int64_t i = 0; i < 2; i++) EXPECT(recv[1 + i] == value(root, 0, i));
+}
+
+static void put(int64_t *block, int count, int from, int to) {
+    for (int64_t i = 0; i < count; i++) block[i] = value(from, to, i);
+}
+
+/* Whether a block has this, and nothing has been written behind it. */
+static int holds(const int64_t *block, int count, int from, int to) {
+    for (int64_t i = 0; i < count; i++)
+        if (block[i] != value(from, to, i)) return 0;
+    return block[count] == -1;
+}
+
+/* Blocks of r + 1 elements, or r + s + 1 between ranks r and s, in reverse order with gaps. */
+static void vectors_in_place(hopbine_comm_t comm, enum form form) {
+    CHECK(hopbine_comm_rank(comm, &rank));
+    CHECK(hopbine_comm_size(comm, &size));
+    const int type = HOPBINE_INT64, mine = rank + 1;
+    int64_t counts[MOST], displs[MOST];
+    for (int r = 0; r < size; r++) counts[r] = r + 1, displs[r] = (size - 1 - r) * 3 * MOST;
+    for (int root = 0; root < size; root++) {
+        const int is_root = rank == root;
+        fill(send, mine, 1);
+        if (is_root) put(recv + displs[rank], mine, rank, 0);
+        RUN(form, gatherv, is_root ? HOPBINE_IN_PLACE : (void *)send, mine, recv, counts, displs, type, root);
+        for (int r = 0; is_root && r < size; r++) EXPECT(holds(recv + displs[r], r + 1, r, 0));
+        memset(send, -1, sizeof send);
+        for (int r = 0; r < size; r++) put(recv + displs[r], r + 1, rank, r);
+        RUN(form, scatterv, recv, counts, displs, is_root ? HOPBINE_IN_PLACE : (void *)send, mine, type, root);
+        for (int r = 0; r < size; r++) EXPECT(holds(recv + displs[r], r + 1, rank, r));
+        EXPECT(is_root || holds(send, mine, root, rank));
+    }
+    memset(recv, -1, sizeof recv);
+    put(recv + displs[rank], mine, rank, 0);
+    RUN(form, allgatherv, HOPBINE_IN_PLACE, mine, recv, counts, displs, type);
+    for (int r = 0; r < size; r++) EXPECT(holds(recv + displs[r], r + 1, r, 0));
+    memset(recv, -1, sizeof recv);
+    for (int r = 0; r < size; r++) counts[r] = r + mine, put(recv + displs[r], r + mine, rank, r);
+    RUN(form, alltoallv, HOPBINE_IN_PLACE, NULL, NULL, recv, counts, displs, type);
+    for (int r = 0; r < size; r++) EXPECT(holds(recv + displs[r], r + mine, r, rank));
 }
 
 /* Several requests at once, waited for together. */
@@ -285,6 +327,7 @@ int main(void) {
         collectives(world, form, 5);
         collectives(world, form, LONG);
         vectors(world, form);
+        vectors_in_place(world, form);
     }
     several(world);
 

@@ -46,6 +46,9 @@ program calls
     end select
     call expect(all(other == n_ranks * (n_ranks - 1) / 2 + n_ranks * [(i, i=1, int(n))]), 'allreduce')
 
+    ! What is received into has nothing that the call gives: no call passes by what an earlier one has left.
+    blocks = -1
+    more = -1
     select case (form)
     case (1)
       call hopbine_allgather(one, blocks, n, HOPBINE_INT64, world)
@@ -72,6 +75,7 @@ program calls
 
     counts = [(int(i, hopbine_count), i=1, n_ranks)]
     displs = [(int(n * (i - 1), hopbine_count), i=1, n_ranks)]
+    blocks = -1
     more = -1
     select case (form)
     case (1)
@@ -91,15 +95,18 @@ program calls
     do i = 0, n_ranks - 1
       call expect(all(more(:i + 1, i) == one(:i + 1) - rank + i) .and. all(more(i + 2:, i) == -1), 'allgatherv')
     end do
+    other = -1
     call hopbine_scatterv(blocks, counts, displs, other, counts(rank + 1), HOPBINE_INT64, 0, world)
     call expect(all(other(:rank + 1) == one(:rank + 1)), 'scatterv')
     ! Rank x sends x + 1 elements to everyone.
     blocks = rank
+    more = -1
     sent = counts(rank + 1)
     call hopbine_alltoallv(blocks, sent, displs, more, counts, displs, HOPBINE_INT64, world)
     do i = 0, n_ranks - 1
       call expect(all(more(:i + 1, i) == i), 'alltoallv')
     end do
+    other = -1
     call hopbine_reduce_scatter(one, other, [(1_hopbine_count, i=1, n_ranks)], HOPBINE_INT64, HOPBINE_SUM, world)
     call expect(other(1) == n_ranks * (n_ranks - 1) / 2 + n_ranks * (rank + 1), 'reduce_scatter')
     do i = 0, n_ranks - 1
@@ -107,6 +114,8 @@ program calls
     end do
 
     other = merge(7_int64, 0_int64, rank == 0)
+    one = -1
+    more = -1
     select case (form)
     case (1)
       call hopbine_bcast(other, n, HOPBINE_INT64, 0, world)
@@ -132,23 +141,24 @@ program calls
     call expect(rank /= 0 .or. all(more == blocks), 'gather')
 
     other = -1
+    blocks = blocks + rank
     select case (form)
     case (1)
       call hopbine_reduce(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world)
-      call hopbine_reduce_scatter_block(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world)
+      call hopbine_reduce_scatter_block(blocks, one, n, HOPBINE_INT64, HOPBINE_SUM, world)
     case (2)
       call hopbine_ireduce(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world, request)
       call hopbine_wait(request)
-      call hopbine_ireduce_scatter_block(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
+      call hopbine_ireduce_scatter_block(blocks, one, n, HOPBINE_INT64, HOPBINE_SUM, world, request)
       call hopbine_wait(request)
     case (3)
       call hopbine_reduce_init(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world, request)
       call twice(request)
-      call hopbine_reduce_scatter_block_init(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
+      call hopbine_reduce_scatter_block_init(blocks, one, n, HOPBINE_INT64, HOPBINE_SUM, world, request)
       call twice(request)
     end select
     call expect(rank /= 0 .or. all(other == n_ranks - 1 + [(i, i=1, int(n))]), 'reduce')
-    call expect(all(one == rank + [(i, i=1, int(n))]), 'reduce_scatter_block')
+    call expect(all(one == n_ranks * (n_ranks - 1) / 2 + n_ranks * (rank + [(i, i=1, int(n))])), 'reduce_scatter_block')
   end do
 
   one = rank + [(i, i=1, int(n))]
