@@ -170,7 +170,7 @@ run_doors() {
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
   reported "$of_calls" 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
   for n in 2 $((many == 7 ? 5 : many)); do
-    ranks "$n" "$preload" "$programs/orders" || status=1
+    ranks "$n" "$preload" "$programs/orders" padded || status=1
   done
   # Fujitsu MPI is an Open MPI.
   for n in 6 12; do

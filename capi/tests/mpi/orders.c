@@ -15,6 +15,17 @@ struct map {
     int b;
 };
 
+/* The type of a structure of two members at these places; its extent is `bytes`. */
+static MPI_Datatype structure(const MPI_Aint at[2], const MPI_Datatype members[2], MPI_Aint bytes) {
+    const int lengths[] = {1, 1};
+    MPI_Datatype loose, type;
+    MPI_Type_create_struct(2, lengths, at, members, &loose);
+    MPI_Type_create_resized(loose, 0, bytes, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&loose);
+    return type;
+}
+
 static struct map after(struct map first, struct map second) {
     struct map both = {(first.a * second.a) % PRIME, "", (second.a * first.b + second.b) % PRIME};
     return both;
@@ -110,7 +121,8 @@ static void pairs(void) {
     EXPECT(any == (size < 8 ? (1 << size) - 1 : 255));
 }
 
-/* An operator that assigns whole structures, with their padding, of a type whose data end before its extent. */
+/* An operator that assigns whole structures, with their padding, of a type whose data end before its extent. Only with
+ * the argument `padded`, for hopbine: Open MPI 4's own buffers end with the data, and this writes behind them. */
 struct keyed {
     long double key;
     int at;
@@ -126,13 +138,9 @@ static void latest(void *in, void *inout, int *n, MPI_Datatype *type) {
 static void padded(void) {
     enum { MANY = 1000 };
     static struct keyed mine[MANY], best[MANY];
-    const int lengths[] = {1, 1};
     const MPI_Aint at[] = {offsetof(struct keyed, key), offsetof(struct keyed, at)};
-    const MPI_Datatype of[] = {MPI_LONG_DOUBLE, MPI_INT};
-    MPI_Datatype loose, type;
-    MPI_Type_create_struct(2, lengths, at, of, &loose);
-    MPI_Type_create_resized(loose, 0, sizeof(struct keyed), &type);
-    MPI_Type_commit(&type);
+    const MPI_Datatype members[] = {MPI_LONG_DOUBLE, MPI_INT};
+    MPI_Datatype type = structure(at, members, sizeof(struct keyed));
     MPI_Op op;
     MPI_Op_create(latest, 0, &op);
     for (int n = 1; n <= MANY; n = n < 8 ? n + 1 : n * 5) {
@@ -141,7 +149,6 @@ static void padded(void) {
         for (int i = 0; i < n; i++) EXPECT(best[i].key == size - 1 && best[i].at == (size - 1 - i % size + size) % size);
     }
     MPI_Op_free(&op);
-    MPI_Type_free(&loose);
     MPI_Type_free(&type);
 }
 
@@ -166,23 +173,18 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const int lengths[] = {1, 1};
     const MPI_Aint at[] = {offsetof(struct map, a), offsetof(struct map, b)};
     const MPI_Datatype ints[] = {MPI_INT, MPI_INT};
-    MPI_Datatype loose, resized;
-    MPI_Type_create_struct(2, lengths, at, ints, &loose);
-    MPI_Type_create_resized(loose, 0, sizeof(struct map), &resized);
-    MPI_Type_commit(&resized);
+    MPI_Datatype resized = structure(at, ints, sizeof(struct map));
     MPI_Op op;
     MPI_Op_create(compose, 0, &op);
     reductions(resized, op, 1);
     reductions(resized, op, 30);
     reductions(resized, op, 1000);
     pairs();
-    padded();
+    if (argc > 1 && strcmp(argv[1], "padded") == 0) padded();
     interleaved();
     MPI_Op_free(&op);
-    MPI_Type_free(&loose);
     MPI_Type_free(&resized);
     MPI_Finalize();
     if (rank == 0) puts("all in order");
