@@ -175,7 +175,7 @@ impl Pinning {
         let thread = std::thread::Builder::new().spawn(look);
         // If there can be no further thread, starting the workers fails, too, and says so.
         let found: Vec<usize> =
-            thread.map_or_else(|_| Vec::new(), |it| it.join().unwrap_or_default());
+            thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_default();
         if !found.is_empty() {
             let found: Vec<String> = found.iter().map(usize::to_string).collect();
             self.why +=

@@ -1,8 +1,8 @@
 //! Threads without signals.
 
-/// Runs `spawn` with all signals blocked but those of faults, which the new thread inherits. Otherwise the system could deliver a signal of
-/// the process to that thread: one that the program blocks on its own threads to await it would end the process, and a
-/// handler would run while the thread holds locks that the handler's calls wait for.
+/// Runs `spawn` with all signals blocked but those of faults, which the new thread inherits. Otherwise the system could
+/// deliver a signal of the process to that thread: one that the program blocks on its own threads to await it would end
+/// the process, and a handler would run while the thread holds locks that the handler's calls wait for.
 pub fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are initialised before use, the first by sigfillset and the second by pthread_sigmask, and live
     // through the calls.
