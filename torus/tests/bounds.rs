@@ -10,7 +10,7 @@ use hopbine_torus::{Collective, Rank, Request};
 use crate::common::{NODE_SHAPES, SHAPES};
 
 /// On more ranks than this, the model does not simulate each rank: in each test run, and in the ignored test.
-const MOST_FOLLOWED: [u32; 2] = [24, 64];
+const MOST_FOLLOWED: [u32; 2] = [16, 64];
 
 /// On more ranks than this, only one of the machines is used, in turn.
 const FEW: u32 = 12;

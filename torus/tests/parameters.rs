@@ -157,7 +157,7 @@ const FUSED: [&str; 24] = [
 ];
 
 /// Shapes with more ranks are tested with few limits of messages; the ignored test has all.
-const LARGE: u32 = 64;
+const LARGE: u32 = 24;
 
 #[test]
 fn fused_steps_on_shapes_of_every_kind() {

@@ -118,7 +118,7 @@ fn trees_take_as_long_on_both_players() {
         ("ideal-torus", "5x7"),
         ("ideal-torus", "4x4+2"),
         ("hx2mesh", "8x4"),
-        ("tofu-d", "4x4x4"),
+        ("tofu-d", "4x2x4"),
     ]);
     assert!(n_cases[0] > 300 && n_cases[1] >= 90, "{n_cases:?}");
 }
@@ -131,6 +131,7 @@ fn trees_on_further_shapes() {
         ("ideal-torus", "4x4x4"),
         ("ideal-torus", "5x5x5"),
         ("ideal-torus", "4x4+4"),
+        ("tofu-d", "4x4x4"),
     ]);
     assert!(n_cases[0] > 200 && n_cases[1] >= 90, "{n_cases:?}");
 }
