@@ -19,7 +19,7 @@ fn every_algorithm_on_a_ring_of_5() {
 #[test]
 fn every_algorithm_on_a_ring_of_8() {
     let _core = one_core();
-    every_algorithm(&[8], Drive::Inline, &[0, 1, 7, 8, 9, 1009]);
+    every_algorithm(&[8], Drive::Inline, &[1, 9, 1009]);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn every_algorithm_on_4x4() {
 #[test]
 fn every_algorithm_on_2x2x2() {
     let _core = one_core();
-    every_algorithm(&[2, 2, 2], Drive::Inline, &[0, 1, 7, 8, 9, 1009]);
+    every_algorithm(&[2, 2, 2], Drive::Inline, &[0, 7, 8]);
 }
 
 #[test]

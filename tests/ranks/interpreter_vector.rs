@@ -1,6 +1,6 @@
 //! The engine's programs for blocks of different sizes, executed symbolically as in `interpreter`.
 
-use super::interpreter::{Execution, SHAPES, SIZE, registers_nothing};
+use super::interpreter::{Execution, SHAPES, SIZE, is_in_turn, registers_nothing};
 use crate::common::reference::input;
 use std::sync::Arc;
 
@@ -133,16 +133,27 @@ fn learn(expansion: &Expansion, kind: usize, rng: &mut SmallRng) -> Vec<Known> {
     plans.iter().enumerate().map(known).collect()
 }
 
-/// Like `interpret`, with blocks of different sizes.
 fn interpret_vector(collective: Collective) {
+    interpret_some(collective, false);
+}
+
+#[test]
+#[ignore = "takes long: cargo test --test ranks -- --ignored"]
+fn everything() {
+    ALL.into_iter().for_each(|collective| interpret_some(collective, true));
+}
+
+/// Like `interpreter`'s, with blocks of different sizes.
+fn interpret_some(collective: Collective, all: bool) {
     let mut rng = SmallRng::seed_from_u64(6);
     let mut n_run = 0;
-    for text in SHAPES {
+    for (turn, text) in SHAPES.into_iter().enumerate() {
         let shape: Shape = text.parse().unwrap();
         let (p, most) = (shape.n_ranks(), max_ports(&shape));
         // An alias makes the same plans as its algorithm.
         let own = registry::algorithms(collective).into_iter().filter(|one| one.alias_of.is_none());
-        for (number, algorithm) in own.enumerate() {
+        for (number, algorithm) in own.enumerate().filter(|&(at, _)| all || is_in_turn(p, turn, at))
+        {
             let root = if collective.is_rooted() { number as u32 % p } else { 0 };
             let ports = Some(if number % 3 == 0 { 1 } else { most });
             let (map, shape) = (RankMap::ColumnMajor, shape.clone());
@@ -210,6 +221,7 @@ fn interpret_vector(collective: Collective) {
 
 macro_rules! interpreted_vector {
     ($($name:ident: $collective:ident,)*) => {
+        const ALL: [Collective; [$(stringify!($name)),*].len()] = [$(Collective::$collective),*];
         $(#[test]
         fn $name() {
             interpret_vector(Collective::$collective);

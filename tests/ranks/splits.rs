@@ -30,7 +30,7 @@ fn interpret(collective: Collective) {
     let can = !collective.is_rooted() && collective != Collective::Barrier;
     let mut rng = SmallRng::seed_from_u64(34);
     let mut n_run = 0;
-    for text in ["4", "7", "2x3", "4x3", "5x7", "2x2x2", "3x2x4", "2x3+4", "4x3mx2"] {
+    for text in ["4", "7", "2x3", "4x3", "5x3", "2x2x2", "3x2x4", "2x3+4", "4x3mx2"] {
         let shape: Shape = text.parse().unwrap();
         let n_ranks = shape.n_ranks();
         let root = if collective.is_rooted() { n_ranks - 1 } else { 0 };
