@@ -72,8 +72,8 @@ tests_shm() {
 # Random calls and faults on the simulated wire, by the command that the tests have built.
 chaos() {
   local hopbine=${CARGO_TARGET_DIR:-target}/debug/hopbine
-  limited 600 "$hopbine" chaos --seeds 1..600 &&
-    limited 300 "$hopbine" chaos --seeds 1..100 --backend sim-utofu
+  limited 600 "$hopbine" chaos --seeds 1..300 &&
+    limited 300 "$hopbine" chaos --seeds 1..50 --backend sim-utofu
 }
 
 # What only the later stages need is fetched while the first ones compile.

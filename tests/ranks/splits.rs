@@ -22,7 +22,7 @@ fn split(algorithm: &Algorithm, shape: &Shape, root: u32, rng: &mut SmallRng) ->
 }
 
 /// Shapes with more ranks run only one count each.
-const FEW: u32 = 12;
+const FEW: u32 = 8;
 
 /// Executes the programs of every algorithm symbolically in a random order. Counts are 0, fewer elements than lanes,
 /// and larger numbers, some of them odd.
