@@ -139,7 +139,7 @@ measure() {
           "$budget" | awk '{ print "processes|" $1 " " $2 "|" $3 * 1e3 }' ;;
       mpi)
         local flags=(-n 2)
-        if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+        if [[ $(mpirun --version 2>/dev/null) == *"Open MPI"* ]]; then
           flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
           [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
         fi

@@ -61,7 +61,7 @@ api() {
 # The bindings that are checked in are those of the header.
 bindings() {
   need libclang-dev
-  if ! ldconfig -p | grep -q libclang && ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
+  if [[ $(ldconfig -p) != *libclang* ]] && ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
     echo "libclang is needed (on Debian: libclang-dev)" >&2
     return 3
   fi

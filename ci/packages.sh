@@ -23,7 +23,7 @@ check_debian() {
     command -v $tool >/dev/null || { echo "ci/packages.sh: there is no $tool" >&2; exit 3; }
   done
   [ "$(id -u)" = 0 ] || { echo "ci/packages.sh: only root can install packages" >&2; exit 3; }
-  ! dpkg -l libhopbine-dev 2>/dev/null | grep -q ^ii || { echo "ci/packages.sh: libhopbine-dev is installed already" >&2; exit 3; }
+  ! grep -q ^ii <<<"$(dpkg -l libhopbine-dev 2>/dev/null)" || { echo "ci/packages.sh: libhopbine-dev is installed already" >&2; exit 3; }
   log "Debian packages are built" packages/debian/build.sh "$work/debian"
   # No maintainer's address is public yet. What has no version is preloaded, or stands in for another library: no
   # loader has to find it.

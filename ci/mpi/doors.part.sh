@@ -170,32 +170,32 @@ run_doors() {
   ranks 4 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls" wrong || status=1
   reported "$of_calls" 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
   for n in 2 $((many == 7 ? 5 : many)); do
-    ranks "$n" "$preload" "$programs/orders" padded || status=1
+    reported "" "$n" "$preload" "$programs/orders" padded || status=1
   done
   # Fujitsu MPI is an Open MPI.
   for n in 6 12; do
     [ "$mpi" != openmpi ] || reported "" $n LD_PRELOAD="$programs/libfjmpi.so" "$programs/place" || status=1
   done
   # Threads, in shared memory and over messages.
-  ranks 3 "$preload" "$programs/threads" || status=1
+  reported "" 3 "$preload" "$programs/threads" || status=1
   reported "" 2 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/threads-hb" || status=1
   reported "" 2 HOPBINE_START=call "$programs/threads-hb" late || status=1
   # Requests: plain, so that the program is known to be right; served, in shared memory and over messages;
   # and all that are renamed as well, which the report says.
   reported "$no_request" 2 "$programs/requests-hb" || status=1
   # More of them at once than a window of operations, in shared memory and over messages.
-  ranks 4 "$preload" "$programs/crowd" 1 || status=1
-  ! runs_all || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
-  [ "$mpi" != openmpi ] || ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+  reported "no data" 4 "$preload" "$programs/crowd" 1 || status=1
+  ! runs_all || reported "no data" 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
+  [ "$mpi" != openmpi ] || reported "no data" 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
     "$programs/crowd" 2 || status=1
   for n in 2 $many; do
     ranks "$n" "$preload" "$programs/requests" wrong || status=1
-    ranks "$n" "$preload" "$programs/mixed" persistent || status=1
+    reported "" "$n" "$preload" "$programs/mixed" persistent || status=1
   done
   ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
   # Workers make hopbine's calls of MPI while the program's threads start requests and wait for them.
   ranks 2 "$preload" HOPBINE_DRIVE=worker HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
-  ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/mixed" persistent || status=1
+  reported "" 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/mixed" persistent || status=1
   said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within "$limit" 3 "$programs/requests-hb" wrong 2>&1) || status=1
   [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
     { printf 'FAILED: requests-hb under the library\n%s\n' "$said"; status=1; }
