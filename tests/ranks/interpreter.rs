@@ -40,20 +40,20 @@ impl Symbol {
 pub(super) struct Memory {
     pub(super) shared: [Vec<Symbol>; 3],
     staging: Vec<Vec<Symbol>>,
+    elem_bytes: u64,
 }
 
 impl Memory {
     fn of(&mut self, port: usize, region: Region) -> &mut [Symbol] {
+        let size = self.elem_bytes;
         let list = match region.buffer {
             Buffer::Staging => &mut self.staging[port],
             buffer => &mut self.shared[buffer as usize],
         };
-        assert!(
-            region.offset.is_multiple_of(SIZE) && region.len.is_multiple_of(SIZE),
-            "{region:?}"
-        );
-        let start = (region.offset / SIZE) as usize;
-        &mut list[start..start + (region.len / SIZE) as usize]
+        let is_whole = region.offset.is_multiple_of(size) && region.len.is_multiple_of(size);
+        assert!(is_whole, "{region:?}");
+        let start = (region.offset / size) as usize;
+        &mut list[start..start + (region.len / size) as usize]
     }
 }
 
@@ -88,18 +88,19 @@ pub(super) struct Execution {
 }
 
 impl Execution {
-    pub(super) fn new(programs: Vec<Program>, inputs: Vec<[Vec<u64>; 2]>) -> Self {
+    pub(super) fn new(programs: Vec<Program>, inputs: Vec<[Vec<u64>; 2]>, elem_bytes: u64) -> Self {
         let symbols = |list: Vec<u64>| -> Vec<Symbol> {
             let leaf = |value: u64| Symbol { sum: value, order: value.wrapping_mul(3) ^ 77 };
             list.into_iter().map(leaf).collect()
         };
-        let rubbish = |bytes: u64| vec![RUBBISH; bytes.div_ceil(SIZE) as usize];
+        let rubbish = |bytes: u64| vec![RUBBISH; bytes.div_ceil(elem_bytes) as usize];
         let memories = programs.iter().zip(inputs).map(|(program, [send, recv])| Memory {
             shared: [symbols(send), symbols(recv), rubbish(program.work_bytes)],
             staging: {
                 let needs = program.ports.iter().map(|port| port.needs[Buffer::Staging as usize]);
                 needs.map(rubbish).collect()
             },
+            elem_bytes,
         });
         let n_deps: Vec<Vec<Vec<u32>>> = programs
             .iter()
@@ -318,7 +319,7 @@ fn interpret_some(collective: Collective, all: bool) {
                 for &in_place in in_place {
                     let segment_bytes = [None, Some(8), Some(16)][(number + n_run) % 3];
                     let what = format!("{collective} {} on {text}", algorithm.name);
-                    let how = (in_place, segment_bytes, n_run);
+                    let how = How { in_place, segment_bytes, elem_bytes: SIZE, number: n_run };
                     interpret_one(&expansion, &case, how, &mut rng, &what);
                     n_run += 1;
                 }
@@ -328,30 +329,40 @@ fn interpret_some(collective: Collective, all: bool) {
     println!("{collective}: {n_run} sets of programs");
 }
 
-/// Runs one call with messages of at most `segment_bytes`. `number` determines which ranks are staged.
+/// The parameters of a call besides its plan. `number` determines which ranks are staged.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    pub(super) in_place: bool,
+    pub(super) segment_bytes: Option<u64>,
+    pub(super) elem_bytes: u64,
+    pub(super) number: usize,
+}
+
+/// Runs one call.
 pub(super) fn interpret_one(
     flow: &dyn Flow,
     case: &Case,
-    (in_place, segment_bytes, number): (bool, Option<u64>, usize),
+    how: How,
     rng: &mut SmallRng,
     what: &str,
 ) {
+    let How { in_place, segment_bytes, elem_bytes, number } = how;
     let sizes = Sizes::Equal(case.count as u64);
-    let geometry = Geometry { sizes, elem_bytes: SIZE, in_place, segment_bytes, staged: None };
+    let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged: None };
     // Some ranks may have to register memory anew in each call, while other ranks keep registrations.
-    let staged = Staged { keyless_bytes: SIZE, up_to_bytes: u64::MAX };
+    let staged = Staged { keyless_bytes: elem_bytes, up_to_bytes: u64::MAX };
     let programs = hopbine_torus::Rank::first(case.n_ranks)
         .map(|rank| {
             let is_staged = (rank.index() + number / 2) % 4 < 2;
             let staged = is_staged.then_some(staged);
             let plan = CheckedPlan::new(flow.plan(rank))?;
             let program = compile(&plan, &Geometry { staged, ..geometry.clone() })?;
-            assert!(!is_staged || registers_nothing(&program, SIZE));
+            assert!(!is_staged || registers_nothing(&program, elem_bytes));
             Ok(program)
         })
         .collect::<Result<Vec<Program>, CompileFailure>>();
     let inputs = (0..case.n_ranks).map(|rank| buffers(case, in_place, rank)).collect();
-    let mut execution = Execution::new(programs.unwrap(), inputs);
+    let mut execution = Execution::new(programs.unwrap(), inputs, elem_bytes);
     execution.run(rng);
     check(case, &execution, what);
 }
@@ -381,6 +392,31 @@ fn check(case: &Case, execution: &Execution, what: &str) {
     }
 }
 
+/// Calls of 5 GiB, most of whose offsets have more than 32 bits: elements are as long as the pieces into which copies are
+/// cut.
+#[test]
+fn offsets_of_more_than_32_bits() {
+    let (elem_bytes, total_bytes) = (256 << 10, 5u64 << 30);
+    let mut rng = SmallRng::seed_from_u64(8);
+    for (number, collective) in Collective::ALL.into_iter().enumerate() {
+        let text = ["4", "2x2+2", "3"][number % 3];
+        let shape: Shape = text.parse().unwrap();
+        let n_ranks = shape.n_ranks();
+        let algorithm = &registry::algorithms(collective)[0];
+        let root = if collective.is_rooted() { n_ranks - 1 } else { 0 };
+        let (map, root_rank) = (RankMap::RowMajor, hopbine_torus::Rank(root));
+        let request = Request { shape, map, root: root_rank, ports: None };
+        let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
+        let is_vector = expansion.lanes()[0].space.payload.name() == "vector";
+        let n_blocks = if is_vector { 1 } else { u64::from(n_ranks) };
+        let count = (total_bytes / elem_bytes / n_blocks) as usize;
+        let case = Case { collective, n_ranks, count, root };
+        let segment_bytes = [None, Some(1 << 30)][number % 2];
+        let how = How { in_place: false, segment_bytes, elem_bytes, number };
+        interpret_one(&expansion, &case, how, &mut rng, &format!("5 GiB of {collective}"));
+    }
+}
+
 /// A batched algorithm has at most one batch of messages in progress, an algorithm without batches more.
 #[test]
 fn batches_bound_what_is_under_way() {
@@ -400,7 +436,7 @@ fn batches_bound_what_is_under_way() {
             |rank| compile(&CheckedPlan::new(expansion.plan(rank)).unwrap(), &geometry).unwrap();
         let programs = hopbine_torus::Rank::first(p).map(program).collect();
         let inputs = (0..p).map(|rank| buffers(&case, false, rank)).collect();
-        let mut execution = Execution::new(programs, inputs);
+        let mut execution = Execution::new(programs, inputs, SIZE);
         execution.run(&mut rng);
         check(&case, &execution, name);
         execution.most_under_way

@@ -123,7 +123,7 @@ fn learn(expansion: &Expansion, kind: usize, rng: &mut SmallRng) -> Vec<Known> {
     let buffers =
         plans.iter().map(|plan| [given(plan.rank.0), vec![u64::MAX; log_words(plan) as usize]]);
     let mut execution =
-        Execution::new(plans.iter().map(compile_sizes).collect(), buffers.collect());
+        Execution::new(plans.iter().map(compile_sizes).collect(), buffers.collect(), SIZE);
     execution.run(rng);
     let log = |rank: usize| -> Vec<u64> {
         let words = &execution.memories[rank].shared[Buffer::Recv as usize];
@@ -201,7 +201,7 @@ fn interpret_some(collective: Collective, all: bool) {
                     inputs.push(buffers);
                     wants.push(want);
                 }
-                let mut execution = Execution::new(programs, inputs);
+                let mut execution = Execution::new(programs, inputs, SIZE);
                 execution.run(&mut rng);
                 for (rank, (memory, want)) in execution.memories.iter().zip(wants).enumerate() {
                     let got = &memory.shared[Buffer::Recv as usize];

@@ -1,6 +1,6 @@
 //! Lanes with parts of different sizes, with random weights: compiled programs, and calls on every wire.
 
-use super::interpreter::interpret_one;
+use super::interpreter::{How, SIZE, interpret_one};
 use crate::common::calls::{check, config};
 use crate::common::reference::Case;
 use hopbine::torus::plan::{Flow, Schedule, Split, max_ports};
@@ -45,7 +45,8 @@ fn interpret(collective: Collective) {
                 let segment_bytes = [None, Some(8), Some(48)][n_run % 3];
                 let case = Case { collective, n_ranks, count, root };
                 let what = format!("{collective} {} on {text}, {}", algorithm.name, schedule.split);
-                let how = (can && n_run % 2 == 1, segment_bytes, n_run);
+                let in_place = can && n_run % 2 == 1;
+                let how = How { in_place, segment_bytes, elem_bytes: SIZE, number: n_run };
                 interpret_one(&flow as &dyn Flow, &case, how, &mut rng, &what);
                 n_run += 1;
             }
