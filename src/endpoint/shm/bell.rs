@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::thread::futex::{self, Timespec};
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::layout::{LINE, ShmLayout};
+use super::layout::{APART, ShmLayout};
 use super::segment::Segment;
 use crate::endpoint::Bell;
 
@@ -41,7 +41,7 @@ unsafe impl Sync for Doorbell {}
 
 impl Doorbell {
     pub(super) fn new(segment: &Arc<Segment>, layout: ShmLayout, rank: usize) -> Self {
-        let (all, line) = (segment.word32(layout.sleepers()), layout.rank(rank) + 2 * LINE);
+        let (all, line) = (segment.word32(layout.sleepers()), layout.rank(rank) + 2 * APART);
         Doorbell { all, segment: segment.clone(), line, n_ranks: layout.n_ranks }
     }
 

@@ -1,6 +1,6 @@
 //! A call on a flat buffer, and the stamps that tell its contributions from those of other calls.
 
-use super::layout::{DEPTH, LINE, STRIDE};
+use super::layout::{APART, DEPTH, STRIDE};
 
 /// A stamp: the call's signature (bits 0 to 15), whether its rank had read all earlier calls (16), its number (17
 /// on).
@@ -39,7 +39,7 @@ impl Entered {
     /// Offset of that place in a rank's part.
     #[inline]
     pub(super) fn place(self) -> usize {
-        LINE + self.turn() * STRIDE
+        APART + self.turn() * STRIDE
     }
 
     /// Offset of the place of the next call.

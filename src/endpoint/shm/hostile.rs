@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hopbine_torus::PortId;
 
 use super::bell::Doorbell;
-use super::layout::{LINE, QUEUE_LINES, SLOTS, ShmLayout};
+use super::layout::{APART, LINE, LINES_AT, QUEUE_LINES, SLOTS, ShmLayout};
 use super::process::{Process, Watch};
 use super::segment::Segment;
 use super::{ShmEndpoint, staging};
@@ -48,7 +48,7 @@ impl Hostile {
 
     /// The peer writes the next line of its queue to the port.
     pub(crate) fn line(&mut self, bytes: &[u8; LINE_BYTES]) {
-        let lines = LAYOUT.queue(PortId(0), PEER, ME) + 2 * LINE;
+        let lines = LAYOUT.queue(PortId(0), PEER, ME) + LINES_AT;
         let line = self.segment.at(lines + self.lines_at as usize % QUEUE_LINES * LINE, LINE);
         self.lines_at = self.lines_at.wrapping_add(1);
         // SAFETY: within the segment, which only this thread accesses; a line begins with its stamp.
@@ -71,7 +71,7 @@ impl Hostile {
 
     /// The peer writes this word as its status, or as news for the port.
     pub(crate) fn word(&mut self, is_news: bool, word: u64) -> Result<(), WireError> {
-        let at = if is_news { LAYOUT.rank(ME) + LINE } else { LAYOUT.rank(PEER) };
+        let at = if is_news { LAYOUT.rank(ME) + APART } else { LAYOUT.rank(PEER) };
         self.segment.word(at).store(word, Ordering::Relaxed);
         self.port.request_status(PEER as u32)?;
         Observer::answer(&mut self.port);

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use hopbine_torus::PortId;
 
-/// Bytes of a cache line.
+/// Bytes of a descriptor, and the alignment of payloads: a cache line of most processors.
 pub(super) const LINE: usize = 64;
+/// Distance of words that different ranks write, or of which only one is written often: the longest cache line of the
+/// architecture's processors, on aarch64 that of A64FX.
+pub(super) const APART: usize = if cfg!(target_arch = "aarch64") { 256 } else { LINE };
 /// Descriptors in a queue.
 pub(super) const QUEUE_LINES: usize = 128;
 /// Bytes of a queue's payloads.
@@ -15,7 +18,7 @@ pub(super) const SLOTS: usize = 48;
 /// Bytes of a staging slot.
 pub(super) const SLOT_BYTES: usize = 64 * 1024;
 /// Distance of two slots: not a power of two, so that slots use different sets of the caches.
-const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + LINE;
+const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + APART;
 
 /// The longest contribution to a collective through a flat buffer, bytes.
 pub(super) const CONTRIBUTION_BYTES: usize = 40 * 1024;
@@ -23,9 +26,9 @@ pub(super) const CONTRIBUTION_BYTES: usize = 40 * 1024;
 /// not wait.
 pub(super) const DEPTH: u64 = 4;
 /// Distance of two places: not a power of two, as for slots.
-pub(super) const STRIDE: usize = LINE + CONTRIBUTION_BYTES + LINE;
+pub(super) const STRIDE: usize = APART + CONTRIBUTION_BYTES + APART;
 /// Bytes of a rank's part of a flat buffer: a line of status words, and the places.
-pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
+pub(super) const PART_BYTES: usize = APART + DEPTH as usize * STRIDE;
 
 /// Bulk places of all ranks together (`bulk`), and the least useful number per rank.
 const BULK_PLACES: usize = 96;
@@ -41,14 +44,16 @@ pub(super) fn next_range(end: usize, len: usize, room: usize) -> Range<usize> {
 /// The longest contribution to a call in groups (`stages`), bytes.
 pub const GROUP_BYTES: usize = 8 * 1024;
 /// Distance of two places of a leader: not a power of two, as for slots.
-pub(super) const GROUP_STRIDE: usize = LINE + GROUP_BYTES + LINE;
+pub(super) const GROUP_STRIDE: usize = APART + GROUP_BYTES + APART;
 /// Bytes that a rank needs as a leader: two places for each call.
 pub(super) const LEADER_BYTES: usize = 2 * DEPTH as usize * GROUP_STRIDE;
 
 const HEADER_BYTES: usize = 4096;
-const RANK_BYTES: usize = 3 * LINE;
-const QUEUE_BYTES: usize = 2 * LINE + QUEUE_LINES * LINE + PAYLOAD_BYTES;
-const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
+const RANK_BYTES: usize = 3 * APART;
+/// Offset of a queue's descriptors, behind two words of the receiver.
+pub(super) const LINES_AT: usize = 2 * APART;
+const QUEUE_BYTES: usize = LINES_AT + QUEUE_LINES * LINE + PAYLOAD_BYTES;
+const STAGING_BYTES: usize = SLOTS * APART + SLOTS * SLOT_STRIDE;
 
 /// Layout of the segment of `n_ranks` ranks with `n_ports` ports each. The segment is initially zero.
 #[derive(Clone, Copy, Debug)]
@@ -67,17 +72,17 @@ impl ShmLayout {
 
     /// The number of sleeping threads of the whole segment.
     pub(super) fn sleepers(&self) -> usize {
-        LINE
+        APART
     }
 
-    /// Status, news and bell of a rank, each in its own line.
+    /// Status, news and bell of a rank, in this order, [`APART`] from each other.
     pub(super) fn rank(&self, rank: usize) -> usize {
         HEADER_BYTES + rank * RANK_BYTES
     }
 
     /// The state of a port's reads of peers' memory; see [`Cma`](super::cma::Cma).
     pub(super) fn reads(&self, port: PortId, rank: usize) -> usize {
-        self.rank(self.n_ranks) + (port.index() * self.n_ranks + rank) * LINE
+        self.rank(self.n_ranks) + (port.index() * self.n_ranks + rank) * APART
     }
 
     /// The queue of messages from one rank to another.
@@ -90,7 +95,7 @@ impl ShmLayout {
     pub(super) fn readers(&self, port: PortId, rank: usize, slot: usize) -> usize {
         self.queue(self.end_of_ports(), 0, 0)
             + (port.index() * self.n_ranks + rank) * STAGING_BYTES
-            + slot * LINE
+            + slot * APART
     }
 
     /// A rank's staging slot.
@@ -136,24 +141,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_overlaps_and_everything_starts_at_a_line() {
-        let layout = ShmLayout { n_ranks: 3, n_ports: 2, flats_per_rank: 2 };
-        let mut parts = vec![(0, HEADER_BYTES)];
-        for rank in 0..3 {
-            parts.push((layout.rank(rank), RANK_BYTES));
-            parts.extend((0..7).map(|flat| (layout.flat(flat, rank), PART_BYTES)));
-            parts.push((layout.leader(rank), LEADER_BYTES));
-            parts.push((layout.bulk(rank), layout.bulk_bytes()));
-            for port in PortId::first(2) {
-                parts.push((layout.reads(port, rank), LINE));
-                parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));
-                parts.extend((0..SLOTS).map(|slot| (layout.readers(port, rank, slot), LINE)));
-                parts.extend((0..SLOTS).map(|slot| (layout.slot(port, rank, slot), SLOT_BYTES)));
+    fn words_apart_share_no_line_of_this_processor() {
+        // SAFETY: accesses no memory.
+        let line = unsafe { libc::sysconf(libc::_SC_LEVEL1_DCACHE_LINESIZE) };
+        // Not positive: the system does not know.
+        assert!(line <= APART as libc::c_long, "{line}");
+    }
+
+    #[test]
+    fn nothing_overlaps_and_what_ranks_write_is_apart() {
+        for (n_ranks, n_ports) in [(48, 1), (4, 6), (3, 2)] {
+            let layout = ShmLayout { n_ranks, n_ports, flats_per_rank: 2 };
+            let mut parts = vec![(0, layout.sleepers()), (layout.sleepers(), APART)];
+            for rank in 0..n_ranks {
+                parts.extend((0..3).map(|word| (layout.rank(rank) + word * APART, APART)));
+                for flat in (0..1 + 2 * n_ranks).map(|flat| layout.flat(flat, rank)) {
+                    parts.push((flat, APART));
+                    let place = |turn| (flat + APART + turn * STRIDE, STRIDE);
+                    parts.extend((0..DEPTH as usize).map(place));
+                }
+                let group = |place| (layout.leader(rank) + place * GROUP_STRIDE, GROUP_STRIDE);
+                parts.extend((0..LEADER_BYTES / GROUP_STRIDE).map(group));
+                let bulk = |place| (layout.bulk(rank) + place * STRIDE, STRIDE);
+                parts.extend((0..layout.n_bulk_places()).map(bulk));
+                for port in PortId::first(n_ports as u16) {
+                    parts.push((layout.reads(port, rank), APART));
+                    for queue in (0..n_ranks).map(|to| layout.queue(port, rank, to)) {
+                        let [taken, holds] = [queue, queue + APART].map(|word| (word, APART));
+                        parts.extend([taken, holds, (queue + LINES_AT, QUEUE_BYTES - LINES_AT)]);
+                    }
+                    let readers = |slot| (layout.readers(port, rank, slot), APART);
+                    parts.extend((0..SLOTS).map(readers));
+                    let slot = |slot| (layout.slot(port, rank, slot), SLOT_BYTES);
+                    parts.extend((0..SLOTS).map(slot));
+                }
             }
+            parts.sort_unstable();
+            assert!(parts.iter().all(|(start, _)| start % APART == 0));
+            assert!(parts.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+            assert!(parts.last().is_some_and(|(start, len)| start + len <= layout.len()));
         }
-        parts.sort_unstable();
-        assert!(parts.iter().all(|(start, _)| start % LINE == 0));
-        assert!(parts.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
-        assert!(parts.last().is_some_and(|(start, len)| start + len <= layout.len()));
     }
 }

@@ -9,12 +9,12 @@ use crate::endpoint::{Event, Observer, Rank, Status, WireError};
 use crate::error::Blame;
 
 use super::ShmEndpoint;
-use super::layout::LINE;
+use super::layout::APART;
 
 /// Offsets within a rank's part. Each word has its own line, since the owner polls its news while other ranks may
 /// read its status.
 const STATUS: usize = 0;
-const NEWS: usize = LINE;
+const NEWS: usize = APART;
 
 impl ShmEndpoint {
     fn rank_word(&self, peer: usize, word: usize) -> &AtomicU64 {

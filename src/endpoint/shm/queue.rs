@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::bell::Doorbell;
 use super::descriptor::{Decoded, Descriptor, INLINE_BYTES, RAW_WORDS, Raw};
-use super::layout::{LINE, PAYLOAD_BYTES, QUEUE_LINES};
+use super::layout::{APART, LINE, LINES_AT, PAYLOAD_BYTES, QUEUE_LINES};
 use super::segment::Segment;
 use crate::endpoint::validation::{InvalidField, check_max};
 
@@ -55,11 +55,11 @@ struct Parts {
 
 impl Parts {
     fn new(segment: &Arc<Segment>, offset: usize, bell: Doorbell) -> Self {
-        let lines = offset + 2 * LINE;
+        let lines = offset + LINES_AT;
         let bytes = lines + QUEUE_LINES * LINE;
         Parts {
             taken: segment.word(offset),
-            holds: segment.word(offset + LINE),
+            holds: segment.word(offset + APART),
             lines: segment.at(lines, QUEUE_LINES * LINE).cast(),
             bytes: segment.at(bytes, PAYLOAD_BYTES),
             _segment: segment.clone(),
