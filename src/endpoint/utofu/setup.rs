@@ -165,13 +165,12 @@ fn open_ports(api: Api, n_ports: usize, on_node: OnNode) -> Result<Vec<LocalPort
 /// posts, so a shared CQ is safe only if one thread does both. The first CQ never becomes a port's own: its VCQs are
 /// the only ones with component ids, which other software may need.
 pub(super) fn create_vcq(api: Api, tni: utofu::Tni, own_cq: bool) -> Result<Vcq, UtofuError> {
-    // A VCQ is used by one thread at a time, but by different threads over time. Without the flag uTofu
-    // posts to the CQ without a lock.
-    let flags = VcqFlags::THREAD_SAFE;
+    // Threads may post to VCQs of one CQ at once, and without the flag uTofu takes no lock.
     // Also keeps the first CQ from being the lowest unused one below.
-    let shared = Vcq::create(api, tni, flags)?;
+    let shared = Vcq::create(api, tni, VcqFlags::THREAD_SAFE)?;
     if own_cq {
-        match Vcq::create(api, tni, flags | VcqFlags::EXCLUSIVE) {
+        // One thread at a time uses a VCQ, as its methods need it exclusively: nobody contends for a CQ of its own.
+        match Vcq::create(api, tni, VcqFlags::EXCLUSIVE) {
             Err(error) if error.code == UTOFU_ERR_FULL => {}
             result => return result,
         }
