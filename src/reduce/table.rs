@@ -1,8 +1,9 @@
 //! The table of loops: selects the loops for an element type and an operator on this processor.
 //!
 //! On x86-64 every loop is compiled twice: for the instructions of all such processors, and for AVX2 and F16C (module
-//! `x86`). On aarch64 it is compiled for NEON and for SVE (module `sve`). All versions yield the same bits. Other
-//! targets have one version, for the target's baseline.
+//! `x86`). On aarch64 it is compiled for NEON and for SVE (module `sve`), of which the loops over pairs use neither: the
+//! compiler makes scalar code of them. All versions yield the same bits. Other targets have one version, for the
+//! target's baseline.
 
 use half::bf16;
 use num_complex::Complex;
