@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
 #
-#   ci/arm.sh            the library, the emulated device, ranks that are threads, what is only computed (torus), and the
-#                        simulated wire's traces, many minutes; ci/nightly.sh runs this
+#   ci/arm.sh            the library, the emulated device, ranks that are threads, what is only computed (torus), the
+#                        simulated wire's traces, and reductions as vector code, many minutes; ci/nightly.sh runs this
 #   ci/arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
 #
 # With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
@@ -85,4 +85,23 @@ at_least 50 run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: re
   emulated::every_algorithm_on_2x3 emulated::types_and_operators \
   --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
 at_least 1 run "${packages[@]}" --test simulated -- --ignored traces_are_the_same || failed=1
+
+# DIRECTORY FLAGS: the reductions again, as vector code: on the level of the other tests the compiler makes none.
+# Names with their types (v0) tell the loops apart: those of floats compute in SVE's registers and use
+# none of NEON's.
+vectors() {
+  local built said
+  export CARGO_TARGET_DIR=target/aarch64/$1 RUSTFLAGS="-C symbol-mangling-version=v0 $2"
+  export CARGO_PROFILE_TEST_OPT_LEVEL=3 CARGO_PROFILE_DEV_OPT_LEVEL=3
+  at_least 30 run -p hopbine --features emu --lib -- reduce:: || return 1
+  built=$(find "$CARGO_TARGET_DIR/$target/debug/deps" -name "hopbine-*" ! -name "*.d" -printf "%T@ %p\n" | sort -n | tail -1)
+  said=$(aarch64-linux-gnu-objdump -dC --no-show-raw-insn "${built#* }" | awk '
+      /^[0-9a-f]+ <.*>:$/ { name = /::sve::(two|three)::<f(32|64), .*::(Sum|Product), / ? $0 : ""; if (name) n++ }
+      name && /\tf(add|mul)\tz/ { sve[name] = 1 }
+      name && /[^a-z0-9]v[0-9]+\.[0-9]/ { print "NEON in " name }
+      END { for (name in sve) with++; print n + 0, with + 0 }')
+  [ "$said" = "8 8" ] || { echo "loops, and those in SVE ($1): $said, not 8 8" >&2; return 1; }
+}
+(vectors generic "") || failed=1
+(vectors a64fx "-C target-cpu=a64fx") || failed=1
 exit $failed

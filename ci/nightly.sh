@@ -69,7 +69,7 @@ bindings() {
 }
 
 # Tests that are ignored: proofs, predictions and searches on large shapes, and tests of ranks. What another test runs,
-# in a process of its own, says so.
+# in a process of its own, says so. And reductions as vector code, which the compiler makes on the level of a release.
 long() {
   local elsewhere=
   elsewhere=$(grep -r "^ *#\[ignore" --include="*.rs" --exclude-dir={target,vendor} . | grep -v 'ignore = "run by ' | cut -d: -f1 |
@@ -77,6 +77,7 @@ long() {
   [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
   at_least 7 limited 1h cargo test -p hopbine-torus --test torus -- --ignored &&
     at_least 1 limited 1h cargo test -p hopbine-torus --lib -- --ignored cycles &&
+    at_least 30 limited 1h cargo test --release -p hopbine --lib -- reduce:: &&
     cargo build -p hopbine --examples && at_least 3 limited 1h cargo test -p hopbine-cli --test command -- --ignored &&
     at_least 6 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
       --skip regcache::events:: --skip chaos::
