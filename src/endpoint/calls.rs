@@ -71,13 +71,14 @@ impl Calls {
     }
 
     /// Forgets the calls of a communicator whose numbers are to be used again: those that are not among the
-    /// [`Tag::REMEMBERED`] up to `newest`. A port that later calls do not use would take such a call for the one that
-    /// has its number then.
-    pub(super) fn forget(&mut self, context: u64, newest: u32) {
+    /// [`Tag::REMEMBERED`] up to `newest`, or all of a communicator that has ended. A port that later calls do not use
+    /// would take such a call for the one that has its number then.
+    pub(super) fn forget(&mut self, context: u64, newest: Option<u32>) {
         for own in self.own_calls.iter_mut().chain([&mut self.last]) {
             let tag = Tag::of_operation(own.0, 0, own.1);
-            let age = newest.wrapping_sub(tag.operation) % Tag::OPERATIONS;
-            if tag.context == context && age >= Tag::REMEMBERED {
+            let age = |newest: u32| newest.wrapping_sub(tag.operation) % Tag::OPERATIONS;
+            if tag.context == context && newest.is_none_or(|newest| age(newest) >= Tag::REMEMBERED)
+            {
                 *own = NONE;
             }
         }
@@ -169,15 +170,18 @@ mod tests {
         assert!(!calls.enter(elsewhere) && !calls.enter(TAG));
         assert!(calls.mismatches(again));
         for quarter in 1..4 {
-            calls.forget(TAG.context, quarter * Tag::REMEMBERED);
+            calls.forget(TAG.context, Some(quarter * Tag::REMEMBERED));
             assert_eq!(calls.mismatches(again), quarter == 1, "{quarter}");
         }
         assert!(calls.mismatches(Tag { call: 0x4321, ..elsewhere }));
         // What has just begun stays.
         let last = next(Tag::OPERATIONS - 1);
         assert!(!calls.enter(last));
-        calls.forget(TAG.context, 1);
+        calls.forget(TAG.context, Some(1));
         assert!(calls.mismatches(Tag { call: 0x4321, ..last }));
+        calls.forget(TAG.context, None);
+        assert!(!calls.mismatches(Tag { call: 0x4321, ..last }));
+        assert!(calls.mismatches(Tag { call: 0x4321, ..elsewhere }));
     }
 
     #[test]

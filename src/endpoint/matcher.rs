@@ -84,7 +84,7 @@ impl<B> Matcher<B> {
     }
 
     /// As [`Endpoint::forget_calls`](super::Endpoint::forget_calls).
-    pub(super) fn forget_calls(&mut self, context: u64, newest: u32) {
+    pub(super) fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.calls.forget(context, newest);
     }
 

@@ -254,8 +254,9 @@ pub trait Endpoint: Send {
     fn end(&mut self) {}
 
     /// Forgets the calls of operations with this context that are [`Tag::REMEMBERED`] or more before number `newest`,
-    /// before their numbers are used again. A wire that compares no calls ignores it.
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    /// before their numbers are used again; all of them without `newest`, before the context is used again. A wire
+    /// that compares no calls ignores it.
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         let _ = (context, newest);
     }
 

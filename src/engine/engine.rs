@@ -130,7 +130,7 @@ impl Engine {
     /// As [`Endpoint::forget_calls`](crate::endpoint::Endpoint::forget_calls), on all ports: also on those that the
     /// operations of this communicator do not use at present.
     #[cold]
-    pub(crate) fn forget_calls(&self, context: u64, newest: u32) {
+    pub(crate) fn forget_calls(&self, context: u64, newest: Option<u32>) {
         for port in &*self.group.ports {
             port.lock_state().endpoint.forget_calls(context, newest);
         }

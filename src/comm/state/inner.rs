@@ -78,7 +78,8 @@ impl Inner {
         let ticket = self.operations.acquire(n);
         let next = ticket.first().wrapping_add(n);
         if ticket.first() / Tag::REMEMBERED != next / Tag::REMEMBERED {
-            self.world.engine.forget_calls(self.context, next % Tag::OPERATIONS);
+            let newest = Some(next % Tag::OPERATIONS);
+            self.world.engine.forget_calls(self.context, newest);
         }
         let modulus = if planted::is(Planted::NumbersWrap) { 16 } else { Tag::OPERATIONS };
         let number = ticket.first() % modulus;

@@ -87,8 +87,11 @@ impl WorldState {
         serial >> SERIAL_BITS == 0 && lock(&self.contexts).open.insert(context(first, serial))
     }
 
-    /// Notes that the communicator with this context has ended on this rank, or that it is not made.
+    /// Notes that the communicator with this context has ended on this rank, or that it is not made. Takes the ports'
+    /// mutexes.
     pub(crate) fn release_context(&self, context: u64) {
+        // Before the context can be used again.
+        self.engine.forget_calls(context, None);
         lock(&self.contexts).open.remove(&context);
     }
 }
@@ -97,4 +100,46 @@ impl WorldState {
 /// exist.
 pub(crate) fn context(first: Rank, serial: u32) -> u64 {
     u64::from(first) << SERIAL_BITS | u64::from(serial)
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::choose::Wire;
+    use hopbine_torus::geometry::Shape;
+
+    use super::*;
+    use crate::comm::call::options::{CallOptions, Hardware};
+    use crate::error::Error;
+    use crate::reduce::Op;
+    use crate::world::{EmulationConfig, emulate};
+
+    /// The first message of the second communicator arrives before its receiver has made the call.
+    #[test]
+    fn a_context_that_is_used_again_has_no_call_of_before() {
+        for wire in [Wire::Memory, Wire::Network] {
+            let mut config = EmulationConfig::new(Shape::torus(&[2]).unwrap());
+            (config.wire, config.ports) = (wire, Some(1));
+            let received = emulate(&config, |comm| {
+                let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
+                let first = comm.duplicate_for_requests()?;
+                first.allreduce_in_place(&mut [comm.rank()], Op::Sum)?;
+                let context = first.inner.context();
+                drop(first);
+                comm.barrier()?;
+                lock(&comm.inner.world.contexts).next = 1;
+                let second = comm.duplicate_for_requests()?;
+                assert_eq!(second.inner.context(), context);
+                let mut word = [7 * (1 - comm.rank())];
+                if comm.rank() == 1 {
+                    comm.barrier()?;
+                }
+                second.bcast(&mut word, 0)?;
+                if comm.rank() == 0 {
+                    comm.barrier()?;
+                }
+                Ok::<_, Error>(word)
+            });
+            assert_eq!(received.unwrap(), [Ok([7]), Ok([7])], "{wire:?}");
+        }
+    }
 }

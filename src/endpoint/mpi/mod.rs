@@ -269,7 +269,7 @@ impl Endpoint for MpiEndpoint {
         }
     }
 
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.state.matcher.forget_calls(context, newest);
     }
 

@@ -88,7 +88,7 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
         self.far.end();
     }
 
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.near.forget_calls(context, newest);
         self.far.forget_calls(context, newest);
     }

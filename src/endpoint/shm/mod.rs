@@ -364,7 +364,7 @@ impl Endpoint for ShmEndpoint {
         self.n_parts
     }
 
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.matcher.forget_calls(context, newest);
     }
 

@@ -278,7 +278,7 @@ impl Endpoint for SimEndpoint {
         self.end_views(&mut core);
     }
 
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.matcher.forget_calls(context, newest);
     }
 

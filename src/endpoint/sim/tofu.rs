@@ -254,7 +254,7 @@ impl Endpoint for SimulatedUtofu {
         self.inner.flush()
     }
 
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.inner.forget_calls(context, newest);
     }
 

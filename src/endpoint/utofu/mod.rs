@@ -305,7 +305,7 @@ impl Endpoint for UtofuEndpoint {
         self.registrar.revoke();
     }
 
-    fn forget_calls(&mut self, context: u64, newest: u32) {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
         self.matcher.forget_calls(context, newest);
     }
 
