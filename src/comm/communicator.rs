@@ -93,8 +93,10 @@ impl Communicator {
     /// [`Error::Closed`] if it has been called before.
     pub(crate) fn close(&self) -> Result<(), Error> {
         let outcome = self.drain();
+        let engine = &self.inner.world.engine;
         // Also after a failure, which the timeline shows.
-        self.inner.world.engine.write_timeline();
+        engine.close();
+        engine.write_timeline();
         outcome
     }
 
@@ -114,6 +116,19 @@ impl Communicator {
     /// [`close`](Communicator::close)d or failed to.
     pub(crate) fn end(&self) {
         self.inner.world.engine.end();
+    }
+
+    /// Frees what handles of the ended world would keep from others: threads, queues and gates. Call it after
+    /// [`end`](Communicator::end), if all ranks have [`close`](Communicator::close)d well.
+    pub(crate) fn release(&self) {
+        let WorldState { engine, small_pool, .. } = &*self.inner.world;
+        small_pool.iter().for_each(|pool| pool.end());
+        engine.drop_endpoints();
+    }
+
+    /// Whether the world has ended: every call on this communicator fails.
+    pub fn has_ended(&self) -> bool {
+        self.inner.world.engine.is_closed()
     }
 
     /// Fails all communicators of the world: this rank cannot continue.

@@ -23,6 +23,7 @@
 
 mod calls;
 mod clock;
+mod ended;
 mod lists;
 mod matcher;
 mod meeting;
@@ -48,6 +49,7 @@ pub(crate) mod hostile {
 }
 
 pub use clock::Clock;
+pub(crate) use ended::Ended;
 pub(crate) use meeting::{check_protocol, exchange_error, with_protocol};
 pub(crate) use status::gossip_peers;
 pub use status::{Beat, Status};

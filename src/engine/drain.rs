@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use crate::endpoint::{Event, Status};
+use crate::endpoint::{Ended, Event, Status};
 use crate::error::{Awaited, Error};
 use crate::planted::{self, Planted};
 
@@ -12,6 +12,7 @@ use super::engine::Engine;
 use super::pace::Pace;
 use super::run::group::{PortGroup, ProgressState};
 use super::run::port::{Port, State};
+use super::run::worker::Worker;
 
 /// A call under way that starts operations later: while this value lives, a [drain](Engine::drain) waits.
 pub struct Admitted(#[expect(dead_code, reason = "held")] Arc<()>);
@@ -36,6 +37,12 @@ impl Engine {
         fence(Ordering::SeqCst);
     }
 
+    /// Whether [`close`](Engine::close) was called.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: see `check`.
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
     /// Waits at tear-down, after [`close`](Engine::close), until nothing is under way and all data that this engine
     /// has written have arrived in its peers' memory.
     ///
@@ -47,6 +54,20 @@ impl Engine {
         self.group.drain().inspect_err(|error| self.group.fail(error))?;
         self.group.publish(Status::Left);
         Ok(())
+    }
+
+    /// Ends the endpoints, which release resources of other ranks. Call it after [`drain`](Engine::drain) has
+    /// returned on all ranks, or has failed.
+    pub fn end(&self) {
+        self.group.ports.iter().for_each(|port| port.lock_state().endpoint.end());
+    }
+
+    /// Stops the workers and drops the endpoints with their queues, which others may need while handles of this
+    /// world's communicators stay. Call it after [`end`](Engine::end), if [`drain`](Engine::drain) has returned on all
+    /// ranks.
+    pub fn drop_endpoints(&self) {
+        self.workers.iter().for_each(Worker::stop);
+        self.group.ports.iter().for_each(|port| port.lock_state().endpoint = Box::new(Ended));
     }
 }
 

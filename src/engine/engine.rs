@@ -371,12 +371,6 @@ impl Engine {
         tracer.write(&rings);
     }
 
-    /// Ends the endpoints, which release resources of other ranks. Call it after [`drain`](Engine::drain) has
-    /// returned on all ranks, or has failed.
-    pub fn end(&self) {
-        self.group.ports.iter().for_each(|port| port.lock_state().endpoint.end());
-    }
-
     /// Declares that all ranks have ended and no message is in flight: memory that peers can address may be freed.
     #[cfg(feature = "sim")]
     pub fn all_have_ended(&self) {

@@ -46,6 +46,7 @@ impl World {
             std::mem::forget(comm);
             return Err(error);
         }
+        comm.release();
         drop(comm);
         let Some(session) = &self.session else { return Ok(()) };
         session.end().map_err(|source| Error::Wire { rank, port: 0, step: None, source })

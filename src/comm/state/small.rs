@@ -184,6 +184,9 @@ pub(crate) trait SmallCollectivesPool: Send + Sync {
         members: &Members,
         allgather: Allgather<'_>,
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error>;
+
+    /// Frees the hardware of all communicators after the end of the world, of which handles may stay.
+    fn end(&self) {}
 }
 
 /// Gathers equally many words of each member of a communicator at all members, in the order of its ranks.

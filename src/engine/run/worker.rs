@@ -1,15 +1,16 @@
 //! A thread that drives one or several ports while something is under way on them, and is parked otherwise.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use hopbine_meet::without_signals;
 
 use super::backoff::{Backoff, Waits};
 use super::port::Port;
+use crate::sync::lock;
 
 /// How long a worker with its own core looks for the next operation before it sleeps: about the time of a wake-up.
 const POLL_TIME: Duration = Duration::from_micros(40);
@@ -17,8 +18,9 @@ const POLL_TIME: Duration = Duration::from_micros(40);
 /// A worker thread; dropping the value stops and joins it.
 pub(crate) struct Worker {
     stop: Arc<AtomicBool>,
-    /// `None` only while being dropped.
-    thread: Option<JoinHandle<()>>,
+    thread: Thread,
+    /// `None` after [`stop`](Worker::stop).
+    running: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Worker {
@@ -41,25 +43,28 @@ impl Worker {
                 ports.iter().for_each(|port| port.worker_panicked());
             }
         };
-        let thread = without_signals(|| std::thread::Builder::new().name(name).spawn(run))?;
-        Ok(Worker { stop, thread: Some(thread) })
+        let running = without_signals(|| std::thread::Builder::new().name(name).spawn(run))?;
+        Ok(Worker { stop, thread: running.thread().clone(), running: Mutex::new(Some(running)) })
     }
 
     /// Wakes the worker: there may be something to do.
     pub(crate) fn wake(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
+        self.thread.unpark();
+    }
+
+    /// Stops the worker, and returns when its thread has ended.
+    pub(crate) fn stop(&self) {
+        // Release: pairs with the Acquire in `drive_ports`.
+        self.stop.store(true, Ordering::Release);
+        self.wake();
+        // A worker that panicked has already printed its message.
+        let _ = lock(&self.running).take().map(JoinHandle::join);
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `drive_ports`.
-        self.stop.store(true, Ordering::Release);
-        self.wake();
-        // A worker that panicked has already printed its message.
-        let _ = self.thread.take().map(JoinHandle::join);
+        self.stop();
     }
 }
 
@@ -70,7 +75,7 @@ fn has_work(port: &Port) -> bool {
 
 fn drive_ports(ports: &[Arc<Port>], stop: &AtomicBool, own_core: bool) {
     let (mut backoff, waits) = (Backoff::new(own_core), Waits::default());
-    // Acquire: pairs with the Release in `Worker::drop`.
+    // Acquire: pairs with the Release in `Worker::stop`.
     while !stop.load(Ordering::Acquire) {
         let (mut has_any, mut has_moved, mut is_lock_wanted) = (false, false, false);
         for port in ports.iter().filter(|port| has_work(port)) {

@@ -4,7 +4,7 @@
 //! them. If some rank finds no free gates, or cannot connect them, no rank uses gates, and those that were taken are
 //! freed.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, Weak};
 
 use hopbine_meet::{BootstrapError, Exchange};
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
@@ -12,13 +12,14 @@ use utofu::handles::{GateId, GateLink, GateSet};
 use utofu::{Api, BarrierCaps, Tni};
 
 use super::agreement::History;
-use super::gates::Gates;
+use super::gates::{Connected, Gates};
 use super::topology::{Arrangement, GateConnections};
 use crate::Rank;
 use crate::comm::state::members::Members;
 use crate::comm::state::small::{Allgather, SmallCollectives, SmallCollectivesPool};
 use crate::endpoint::utofu::OnNode;
 use crate::error::{Error, WireError};
+use crate::sync::lock;
 use crate::world::backend::Layout;
 
 /// The most words that the names of a communicator's gates may take on each rank (4 MiB); larger communicators use
@@ -81,7 +82,7 @@ impl Chain {
     ) -> Gates {
         let Chain { set, caps, tni, .. } = self;
         Gates {
-            chain: Mutex::new((set, History::default())),
+            chain: Arc::new(Mutex::new((Some(set), History::default()))),
             caps,
             tni,
             arrangement,
@@ -106,7 +107,11 @@ pub(super) fn open(
     layout: &Layout<'_>,
 ) -> Result<OpenedGates, WireError> {
     let small = of_world(api, exchange, layout)?;
-    let pool = small.is_ok().then_some(GatePool { api, place: layout.on_node.place });
+    let pool = small.as_ref().ok().map(|gates| GatePool {
+        api,
+        place: layout.on_node.place,
+        chains: Mutex::new(vec![Arc::downgrade(&gates.chain)]),
+    });
     Ok((small.map(|gates| Box::new(gates) as _), pool.map(|pool| Box::new(pool) as _)))
 }
 
@@ -152,6 +157,8 @@ struct GatePool {
     api: Api,
     /// This rank's number among those of its node.
     place: usize,
+    /// The gates of all communicators of the world.
+    chains: Mutex<Vec<Weak<Connected>>>,
 }
 
 impl SmallCollectivesPool for GatePool {
@@ -204,7 +211,18 @@ impl SmallCollectivesPool for GatePool {
         }
         let next = (caller.rank as usize + 1) % n_ranks;
         let ranks = (members.me(), caller.n_ranks);
-        Ok(mine.map(|chain| Box::new(chain.into_gates(arrangement, ranks, Some(next))) as _))
+        Ok(mine.map(|chain| {
+            let gates = chain.into_gates(arrangement, ranks, Some(next));
+            let chains = &mut *lock(&self.chains);
+            chains.retain(|chain| chain.strong_count() > 0);
+            chains.push(Arc::downgrade(&gates.chain));
+            Box::new(gates) as _
+        }))
+    }
+
+    fn end(&self) {
+        let chains = std::mem::take(&mut *lock(&self.chains));
+        chains.iter().filter_map(Weak::upgrade).for_each(|chain| lock(&chain).0 = None);
     }
 }
 

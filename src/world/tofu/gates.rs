@@ -5,7 +5,7 @@
 //! plan's, so they are only for callers that allow that. Ranks compare the properties of a call that gates do not
 //! see in the words that it leaves unused ([`agreement`](super::agreement)).
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use hopbine_torus::collectives::Collective;
 use utofu::abi::{UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER, UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM};
@@ -28,10 +28,13 @@ const MOST_WORDS: usize = 6;
 /// The most doubles that the gates get.
 const MOST_DOUBLES: usize = 3;
 
+/// Connected gates, `None` after the end of the world, and the calls that they have performed.
+pub(super) type Connected = Mutex<(Option<GateSet>, History)>;
+
 /// The barrier gates of one rank, connected with those of all others of a communicator.
 #[derive(Debug)]
 pub(super) struct Gates {
-    pub(super) chain: Mutex<(GateSet, History)>,
+    pub(super) chain: Arc<Connected>,
     pub(super) caps: BarrierCaps,
     pub(super) tni: Tni,
     pub(super) arrangement: Arrangement,
@@ -113,6 +116,7 @@ impl SmallCollectives for Gates {
         // Gates that a panic has left busy report that themselves.
         let (set, history) = &mut *lock(&self.chain);
         waiter.may_start()?;
+        let Some(set) = set else { return Err(Error::Closed) };
         let mut under_way = GateCall { gates: self, set, call, waiter };
         // SAFETY: the caller's promise.
         let made = unsafe { under_way.perform(task, *history) };
