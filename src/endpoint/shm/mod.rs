@@ -47,7 +47,6 @@ mod store_policy;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hopbine_meet::PtracePermission;
 use hopbine_torus::PortId;
 
 pub use flat_buffer::FlatBuffer;
@@ -166,8 +165,6 @@ pub struct ShmEndpoint {
     answer: Option<Status>,
     /// The last news that was reported.
     reported: Option<Blame>,
-    /// Permission for other processes to read this process's memory.
-    read_permission: Option<Arc<PtracePermission>>,
 }
 
 impl ShmEndpoint {

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use hopbine_meet::{Exchange, PtracePermission, fresh_number, host, yama_scope};
+use hopbine_meet::{Exchange, fresh_number, host, permit_access, yama_scope};
 use hopbine_torus::PortId;
 
 use super::bell::{self, Doorbell};
@@ -138,8 +138,9 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     // segment.
     let others = locals.iter().map(|(_, card)| card.process.pid);
     let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
-    let is_wanted = config.may_read && !others.is_empty();
-    let read_permission = is_wanted.then(|| PtracePermission::for_processes(&others)).flatten();
+    if config.may_read && !others.is_empty() {
+        permit_access(&others);
+    }
 
     // The first rank makes the segment. It can be opened until the file is closed.
     let (leader, leaders_card) = locals[0];
@@ -179,8 +180,6 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         Some(why) => Reading::Off { reason: String::from_utf8_lossy(why).into_owned() },
     };
     let can_read = refused.is_none();
-    // Without reads, no permission is needed.
-    let read_permission = read_permission.filter(|_| can_read).map(Arc::new);
     let segment = opened.map_err(|reason| failed(&reason))?;
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
@@ -195,7 +194,6 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let port = |port| {
         let ranks = (&locals[..], n_ranks);
         let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
-        port.read_permission = read_permission.clone();
         port.own_cores = config.own_cores;
         port
     };
@@ -259,7 +257,6 @@ impl ShmEndpoint {
             is_abandoned: false,
             answer: None,
             reported: None,
-            read_permission: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! * [`variables`]: every environment variable that hopbine reads, and its parsing;
 //! * [`print_remark`]: a line on standard error;
 //! * [`without_signals`]: a thread that receives no signals;
-//! * [`PtracePermission`]: permission to access this process's memory, if Yama requires it.
+//! * [`permit_access`]: permission to access this process's memory, if Yama requires it.
 //!
 //! Before the first one-sided operation every rank must know the other ranks' addresses. Any launcher suffices that
 //! starts the processes and sets `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`.
@@ -56,7 +56,7 @@ pub use local::{AllgatherState, LocalExchange};
 pub use memory::{Mapping, create_memory, open_memory};
 pub use place::Place;
 pub use process::Stat;
-pub use ptrace::{PtracePermission, yama_scope};
+pub use ptrace::{permit_access, yama_scope};
 pub use records::Records;
 pub use signals::without_signals;
 pub use stderr::print_remark;

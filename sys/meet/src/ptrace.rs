@@ -1,21 +1,22 @@
 //! Permission for other ranks to access this process's memory. Yama with `ptrace_scope` 1 restricts this access to
 //! the process's ancestors, to one process that it names, and to the named process's descendants. Ranks name the
 //! nearest common ancestor of all ranks.
+//!
+//! A process has one such name, which it cannot read, and other libraries set it as well: Open MPI and UCX name all
+//! processes. So where an MPI may be in the process, ranks name all processes, too, and a name is never taken back:
+//! the other library's reads would fail.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{PTracer, Pid, set_ptracer};
 
 use crate::host::proc_pid;
+use crate::launcher::Launched;
 use crate::process::Stat;
+use crate::variables::{Lookup, from_environment};
 
-/// Processes named by the permissions in force; `None` for all processes of this user.
-static GRANTED: Mutex<Vec<Option<u32>>> = Mutex::new(Vec::new());
-
-/// A permission, which is in force as long as this value lives.
-#[derive(Debug)]
-#[must_use = "others may reach this process's memory only as long as this value lives"]
-pub struct PtracePermission(Option<u32>);
+/// The process that this one has named; `Some(None)` for all processes of this user.
+static NAMED: Mutex<Option<Option<u32>>> = Mutex::new(None);
 
 /// Returns how far Yama restricts access to a process's memory (`kernel.yama.ptrace_scope`): 0 not at all, 1 to its
 /// ancestors and processes that it names, 2 to administrators, 3 to no process; `None` without Yama.
@@ -24,45 +25,31 @@ pub fn yama_scope() -> Option<u32> {
     scope.trim().parse().ok()
 }
 
-impl PtracePermission {
-    /// Gives permission to the processes with these numbers. `None` if that would change nothing: without Yama, and
-    /// with a `ptrace_scope` other than 1.
-    pub fn for_processes(others: &[u32]) -> Option<PtracePermission> {
-        (yama_scope() == Some(1)).then(|| PtracePermission::of(common_ancestor(others)))
+/// Permits the processes with these numbers to access this process's memory, until its end. Does nothing where that
+/// would change nothing: without Yama, and with a `ptrace_scope` other than 1.
+pub fn permit_access(others: &[u32]) {
+    if yama_scope() != Some(1) {
+        return;
     }
-
-    fn of(named: Option<u32>) -> PtracePermission {
-        let mut all = granted();
-        all.push(named);
-        set_tracer(&all);
-        PtracePermission(named)
-    }
+    let wanted = if may_have_mpi(&from_environment) { None } else { common_ancestor(others) };
+    let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = named_for_both(*named, wanted);
+    *named = Some(all);
+    let pid = all.and_then(|pid| Pid::from_raw(pid as i32));
+    // The system has no reason to refuse it; if it did, the ranks would find out that they cannot read.
+    let _ = set_ptracer(pid.map_or(PTracer::Any, PTracer::ProcessID));
 }
 
-impl Drop for PtracePermission {
-    fn drop(&mut self) {
-        let mut all = granted();
-        let own = all.iter().position(|named| *named == self.0);
-        own.map(|at| all.swap_remove(at));
-        set_tracer(&all);
-    }
+/// Returns the process to name if others have been permitted before.
+fn named_for_both(before: Option<Option<u32>>, wanted: Option<u32>) -> Option<u32> {
+    wanted.filter(|_| before.is_none_or(|before| before == wanted))
 }
 
-fn granted() -> MutexGuard<'static, Vec<Option<u32>>> {
-    GRANTED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Names one process for all permissions; all processes, if the permissions name several.
-fn set_tracer(all: &[Option<u32>]) {
-    // Without Yama the call fails, and has no effect.
-    let _ = set_ptracer(tracer(all));
-}
-
-/// Returns the argument of the system call for these permissions.
-fn tracer(all: &[Option<u32>]) -> PTracer {
-    let Some((first, rest)) = all.split_first() else { return PTracer::None };
-    let pid = first.filter(|_| rest.iter().all(|named| named == first));
-    pid.and_then(|pid| Pid::from_raw(pid as i32)).map_or(PTracer::Any, PTracer::ProcessID)
+/// Whether an MPI may run in this process: a launcher of MPI's or Slurm's has started it, or it has loaded one.
+fn may_have_mpi(get: Lookup<'_>) -> bool {
+    // SAFETY: looks up a name in the libraries of this process.
+    let is_loaded = unsafe { !libc::dlsym(libc::RTLD_DEFAULT, c"MPI_Init".as_ptr()).is_null() };
+    is_loaded || Launched::find(get) != Ok(None) || Launched::without_size(get).is_some()
 }
 
 /// Returns the nearest common ancestor of this process and all others, where a process counts as its own ancestor;
@@ -128,18 +115,29 @@ mod tests {
     }
 
     #[test]
-    fn one_is_named_for_all_leaves_and_nobody_after_the_last() {
-        assert!(matches!(tracer(&[]), PTracer::None));
-        let seven = tracer(&[Some(7), Some(7)]);
-        assert!(matches!(seven, PTracer::ProcessID(pid) if pid.as_raw_nonzero().get() == 7));
-        for several in [&[Some(7), Some(8)][..], &[Some(7), None], &[None]] {
-            assert!(matches!(tracer(several), PTracer::Any));
+    fn one_is_named_for_all_and_all_for_several() {
+        assert_eq!(named_for_both(None, Some(7)), Some(7));
+        assert_eq!(named_for_both(Some(Some(7)), Some(7)), Some(7));
+        for (before, wanted) in
+            [(Some(Some(7)), Some(8)), (Some(Some(7)), None), (Some(None), Some(7)), (None, None)]
+        {
+            assert_eq!(named_for_both(before, wanted), None);
         }
-        let before = granted().len();
-        let (one, other) = (PtracePermission::of(Some(7)), PtracePermission::of(None));
-        drop(one);
-        assert_eq!(*granted(), [None]);
-        drop(other);
-        assert_eq!(granted().len(), before);
+    }
+
+    #[test]
+    fn a_launcher_may_have_started_a_program_with_mpi() {
+        let with = |variables: &[(&str, &str)]| {
+            let find = |name: &str| variables.iter().find(|(other, _)| *other == name);
+            may_have_mpi(&|name| find(name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(!with(&[]) && !with(&[("HOPBINE_RANK", "0"), ("HOPBINE_SIZE", "2")]));
+        for variables in [
+            &[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")][..],
+            &[("PMI_RANK", "0"), ("PMI_SIZE", "not a number")],
+            &[("PMIX_RANK", "0")],
+        ] {
+            assert!(with(variables), "{variables:?}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::shared::copy;
 use crate::sync::Ordering;
 use crate::timing::model::Model;
 use hopbine_meet::{
-    Exchange, PtracePermission, create_memory, fresh_number, host, open_memory, proc_pid,
+    Exchange, create_memory, fresh_number, host, open_memory, permit_access, proc_pid,
 };
 use rustc_hash::FxBuildHasher;
 use std::fs::File;
@@ -101,7 +101,7 @@ pub(crate) fn job(
         }
     }
     let processes: Vec<u32> = infos.iter().map(|info| info.process as u32).collect();
-    let permission = PtracePermission::for_processes(&processes);
+    permit_access(&processes);
     let opened = match created {
         Ok(Some((file, arena, _))) => Ok((file, arena)),
         _ => open(infos[0].memory, layout),
@@ -116,8 +116,6 @@ pub(crate) fn job(
     };
     // No rank goes on before all have probed: a process that has ended cannot be probed.
     exchange.agree(reached)??;
-    // The environment's job lives as long as the process, and ranks access each other's memory until its end.
-    std::mem::forget(permission);
     let arena =
         opened.map(|(_, arena)| arena).map_err(|reason| hopbine_meet::Refusal { rank, reason })?;
     Job::of_processes(arena, placement, model, rank, processes)
