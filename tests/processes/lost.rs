@@ -37,6 +37,7 @@ fn scenarios() {
             "gates_and_plan" => || rounds(gates_and_plan),
             "ends_early" => ends_early,
             "workerless" => workerless,
+            "headless" => headless,
             _ => return None,
         })
     });
@@ -329,4 +330,45 @@ fn no_rank_joins_a_world_that_a_rank_cannot_join() {
     four_at_a_time(["emu", "shm"], |backend| {
         ranks(3, "workerless", &[("HOPBINE_BACKEND", backend), ("HOPBINE_DRIVE", "workers")]);
     });
+}
+
+/// The other threads of each rank go on after its first thread has ended.
+fn headless() {
+    extern "C" fn end_thread(_: libc::c_int) {
+        // SAFETY: ends the calling thread.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+    let goes_on = || {
+        let world = init().unwrap();
+        let handler = end_thread as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        // SAFETY: the handler allocates nothing; the first thread of the process only waits.
+        unsafe {
+            let process = libc::getpid();
+            assert_ne!(libc::signal(libc::SIGUSR1, handler), libc::SIG_ERR);
+            assert_eq!(libc::syscall(libc::SYS_tgkill, process, process, libc::SIGUSR1), 0);
+        }
+        wait_until("the end of the first thread", || {
+            let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+        });
+        // No rank reads the memory of one whose first thread has not ended.
+        world.communicator().barrier().unwrap();
+        let mut vector = vec![1u64; 1 << 19];
+        for _ in 0..3 {
+            world.communicator().with(by_plan()).allreduce_in_place(&mut vector, Op::Max).unwrap();
+        }
+        assert_eq!(vector, vec![1; 1 << 19]);
+        world.finish().unwrap();
+        println!("went on");
+        std::process::exit(0);
+    };
+    std::thread::spawn(goes_on).join().unwrap();
+}
+
+#[test]
+fn a_rank_lives_without_its_first_thread() {
+    let (_dir, ranks) = start(3, "headless", &[("HOPBINE_BACKEND", "shm")]);
+    for rank in wait(ranks) {
+        assert!(rank.status.success() && rank.stdout.contains("went on"), "{}", rank.text());
+    }
 }

@@ -20,7 +20,7 @@ use crossbeam_utils::CachePadded;
 use hopbine_torus::PortId;
 
 use super::layout::ShmLayout;
-use super::process::Watch;
+use super::process::{Process, Watch};
 use super::segment::Segment;
 
 /// How long an owner waits for readers: a read takes a few milliseconds at most while its process runs.
@@ -69,8 +69,8 @@ impl Cma {
         into: *mut u8,
         len: usize,
     ) -> io::Result<usize> {
-        let pid = owner.process().pid;
-        if pid == std::process::id() {
+        let process = owner.process();
+        if process.pid == std::process::id() {
             let lock = &LOCAL_READ_LOCKS[self.me % LOCAL_READ_LOCKS.len()];
             let _reading = lock.read().unwrap_or_else(PoisonError::into_inner);
             self.check_exposed(rank)?;
@@ -84,8 +84,9 @@ impl Cma {
         // two sides sees the other's store.
         reading.store(rank as u64 + 1, Ordering::SeqCst);
         // SAFETY: the caller's promise.
-        let read =
-            self.check_exposed(rank).and_then(|()| unsafe { read_process(pid, from, into, len) });
+        let read = unsafe {
+            self.check_exposed(rank).and_then(|()| read_process(process, from, into, len))
+        };
         // Release: pairs with the Acquire in `revoke`.
         reading.store(0, Ordering::Release);
         read.and_then(|read| if owner.is_alive() { Ok(read) } else { Err(ended()) })
@@ -133,15 +134,34 @@ fn ended() -> io::Error {
 /// # Errors
 /// The operating system's error.
 pub(super) unsafe fn read_process(
-    pid: u32,
+    process: Process,
     from: u64,
     into: *mut u8,
     len: usize,
 ) -> io::Result<usize> {
+    let has_ended = |read: &io::Result<usize>| matches!(read, Err(error) if error.raw_os_error() == Some(libc::ESRCH));
+    // SAFETY: the caller's promise.
+    let read_by = |thread| unsafe { read_by(thread, from, into, len) };
+    let read = read_by(process.pid);
+    if !has_ended(&read) {
+        return read;
+    }
+    // The process's number is its first thread's, which may have ended before the others.
+    process.threads().map(read_by).find(|read| !has_ended(read)).unwrap_or(read)
+}
+
+/// Reads the memory of the process that has this thread.
+///
+/// # Safety
+/// As [`read_process`].
+///
+/// # Errors
+/// As [`read_process`].
+unsafe fn read_by(thread: u32, from: u64, into: *mut u8, len: usize) -> io::Result<usize> {
     let local = libc::iovec { iov_base: into.cast(), iov_len: len };
     let remote = libc::iovec { iov_base: from as *mut libc::c_void, iov_len: len };
     // SAFETY: the caller's promise; the remote address means nothing in this process.
-    let read = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
+    let read = unsafe { libc::process_vm_readv(thread as libc::pid_t, &local, 1, &remote, 1, 0) };
     match usize::try_from(read) {
         Ok(0) if len > 0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
         Ok(read) => Ok(read),
@@ -152,7 +172,6 @@ pub(super) unsafe fn read_process(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::shm::process::Process;
 
     /// The owner is a process with another start time: its number belongs to a process that has exposed nothing.
     #[test]

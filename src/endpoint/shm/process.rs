@@ -36,15 +36,21 @@ impl Process {
     pub(super) fn is_alive(self) -> bool {
         let exists = || number(self.pid).is_some_and(|pid| test_kill_process(pid).is_ok());
         match Stat::of(self.proc_pid) {
-            Ok(Some(Stat { state, started, .. })) => {
-                !matches!(state, b'Z' | b'X' | b'x')
-                    && (self.started == 0 || started == self.started)
+            Ok(Some(stat)) => {
+                !stat.has_ended() && (self.started == 0 || stat.started == self.started)
             }
             // Without /proc nothing more can be found out.
             Ok(None) => self.started == 0 && exists(),
             // Nor without a free descriptor to open /proc.
             Err(_) => exists(),
         }
+    }
+
+    /// The numbers of its threads; none if `/proc` belongs to another PID namespace.
+    pub(super) fn threads(self) -> impl Iterator<Item = u32> {
+        let listed = std::fs::read_dir(format!("/proc/{}/task", self.proc_pid)).ok();
+        let numbers = listed.filter(|_| self.proc_pid == self.pid).into_iter().flatten();
+        numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
     }
 }
 

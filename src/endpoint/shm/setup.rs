@@ -268,7 +268,7 @@ fn refused(me: usize, other: Rank, card: &ShmCard) -> Option<String> {
     }
     let mut word = [0u8; 8];
     // SAFETY: a buffer of the length given.
-    let read = unsafe { read_process(card.process.pid, card.probe, word.as_mut_ptr(), 8) };
+    let read = unsafe { read_process(card.process, card.probe, word.as_mut_ptr(), 8) };
     match read {
         Ok(8) if u64::from_ne_bytes(word) == card.token => None,
         Ok(_) => Some(format!("rank {me} reads wrong data from the memory of rank {other}")),
