@@ -112,15 +112,19 @@ fn this_thread() -> usize {
 
 /// Whether an MPI is provided, and has been initialised and not finalised.
 pub fn is_running() -> bool {
-    if !ffi::is_provided() {
-        return false;
-    }
-    let (mut is_initialised, mut is_finalised) = (0, 0);
-    // SAFETY: these two functions may be called at any time.
-    let codes = unsafe {
-        (ffi::PMPI_Initialized(&mut is_initialised), ffi::PMPI_Finalized(&mut is_finalised))
-    };
-    codes == (SUCCESS, SUCCESS) && is_initialised != 0 && is_finalised == 0
+    asks(ffi::PMPI_Initialized) && !is_finalised()
+}
+
+/// Whether an MPI is provided, and has been finalised: it cannot be initialised again.
+pub fn is_finalised() -> bool {
+    asks(ffi::PMPI_Finalized)
+}
+
+/// The answer of one of the functions that may be called at any time; false if no MPI is provided.
+fn asks(function: unsafe extern "C" fn(*mut std::ffi::c_int) -> std::ffi::c_int) -> bool {
+    let mut answer = 0;
+    // SAFETY: the functions above may be called at any time.
+    ffi::is_provided() && unsafe { function(&mut answer) } == SUCCESS && answer != 0
 }
 
 /// The return code of success.

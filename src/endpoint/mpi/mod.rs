@@ -78,7 +78,7 @@ use std::time::{Duration, Instant};
 pub use header::EAGER_BYTES;
 #[cfg(feature = "fuzzing")]
 pub(crate) use header::play as play_headers;
-pub use library::{Comm, Library, check, is_running};
+pub use library::{Comm, Library, check, is_finalised, is_running};
 
 use super::calls::CALLS;
 use super::lists::hand_over;

@@ -19,12 +19,13 @@ use super::backend::{Backend, Layout, Opened};
 use super::config::{DEFAULT_TIMEOUT, Drive};
 use super::info::DeviceInfo;
 use super::node_memory::with_node_memory;
-use crate::endpoint::mpi::is_running;
+use crate::endpoint::mpi::{Library, is_finalised, is_running};
 use crate::error::{Error, WireError};
 use exchange::MpiExchange;
 
 /// The session of a program that gives no communicator of MPI. There is one if `HOPBINE_BACKEND` is `mpi`, or if the
-/// environment does not give this process's rank and MPI is running or a launcher of MPI has started the process.
+/// environment does not give this process's rank and MPI is running or a launcher of MPI has started the process. Once
+/// MPI has been finalised there is none.
 ///
 /// # Errors
 /// [`Error::Backend`].
@@ -36,6 +37,10 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
         let session =
             (asks || !is_set_by_hopbine).then(|| unsafe { Session::over(session::world(), false) });
         return session.transpose().map_err(unusable);
+    }
+    if is_finalised() {
+        // It cannot be initialised again: `get` says so, or ranks meet as where there is no MPI.
+        return if asks { Library::get().map(|_| None).map_err(unusable) } else { Ok(None) };
     }
     if !ffi::is_provided() {
         if !asks {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hopbine::mpi::ffi;
 use hopbine::reduce::Op;
-use hopbine::{CallOptions, Error, World, init_mpi};
+use hopbine::{CallOptions, Error, World, init, init_mpi};
 
 use crate::defaults;
 
@@ -146,6 +146,16 @@ pub fn run(level: &str) {
 pub fn finalize(rank: u32, level: &str) {
     // SAFETY: called at the end of the program.
     assert_eq!(unsafe { ffi::PMPI_Finalize() }, 0);
+    // MPI does not start again, and would abort: ranks meet without it, unless it is asked for.
+    let again = init().and_then(|world| {
+        world.communicator().barrier()?;
+        assert_ne!(world.backend(), "mpi");
+        world.finish()
+    });
+    match std::env::var("HOPBINE_BACKEND").as_deref() {
+        Ok("mpi") => assert!(matches!(again, Err(Error::Backend { .. })), "{again:?}"),
+        _ => again.unwrap(),
+    }
     if rank == 0 {
         println!("{level}: done");
     }
