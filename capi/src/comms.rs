@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use hopbine::{CallOptions, Communicator};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COMM, entry, out};
-use crate::handles::{COMMS, find_comm, hopbine_comm_t};
+use crate::handles::{COMMS, find_comm, hopbine_comm_t, no_comm};
 
 /// The null communicator.
 pub const HOPBINE_COMM_NULL: hopbine_comm_t = 0;
@@ -279,12 +279,11 @@ pub unsafe extern "C" fn hopbine_comm_free(comm: *mut hopbine_comm_t) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
         let handle = unsafe { out(comm, "communicator") }?;
-        find_comm(*handle)?;
-        if *handle == crate::start::hopbine_comm_world() {
+        if *handle != HOPBINE_COMM_NULL && *handle == crate::start::hopbine_comm_world() {
             let what = "only hopbine_finalize frees the world's communicator";
             return Err(Failure::new(HOPBINE_ERR_COMM, what));
         }
-        drop(COMMS.remove(*handle));
+        drop(COMMS.remove(*handle).ok_or_else(|| no_comm(*handle))?);
         *handle = HOPBINE_COMM_NULL;
         Ok(())
     })

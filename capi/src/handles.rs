@@ -97,10 +97,10 @@ impl<T> Table<T> {
         (handle == self.handle(handle as u32, entry.generation)).then(|| value.clone())
     }
 
-    /// Whether the table has no valid handle.
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether some value is as `is_wanted` says.
+    fn has(&self, is_wanted: impl Fn(&T) -> bool) -> bool {
         let slots = &*self.slots().read().unwrap_or_else(PoisonError::into_inner);
-        slots.all.iter().all(|slot| slot.value.is_none())
+        slots.all.iter().filter_map(|slot| slot.value.as_deref()).any(is_wanted)
     }
 
     /// Number of values that have been removed. While it stays the same, every handle keeps its meaning.
@@ -137,18 +137,21 @@ impl<T> Table<T> {
     }
 }
 
-/// The communicator of a handle.
+/// The communicator of a handle, unless its world has ended.
 pub(crate) fn find_comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
-    COMMS.get(handle).ok_or_else(|| {
-        // The table holds the world's communicator for as long as hopbine is started.
-        if COMMS.is_empty() {
-            let what = "hopbine has not been started, or has been finalized";
-            return Failure::new(HOPBINE_ERR_STATE, what);
-        }
-        let what =
-            if handle == 0 { "HOPBINE_COMM_NULL" } else { "none, or one that has been freed" };
-        Failure::new(HOPBINE_ERR_COMM, format!("the communicator is {what}"))
-    })
+    COMMS.get(handle).filter(|comm| !comm.has_ended()).ok_or_else(|| no_comm(handle))
+}
+
+/// The error for a handle that is no communicator, or one of a world that has ended.
+#[cold]
+pub(crate) fn no_comm(handle: hopbine_comm_t) -> Failure {
+    // The table holds the world's communicator for as long as hopbine is started.
+    if COMMS.get(handle).is_some() || !COMMS.has(|comm| !comm.has_ended()) {
+        let what = "hopbine has not been started, or has been finalized";
+        return Failure::new(HOPBINE_ERR_STATE, what);
+    }
+    let what = if handle == 0 { "HOPBINE_COMM_NULL" } else { "none, or one that has been freed" };
+    Failure::new(HOPBINE_ERR_COMM, format!("the communicator is {what}"))
 }
 
 #[cfg(test)]
@@ -160,13 +163,13 @@ mod tests {
         let (table, other) = (Table::new(Kind::Communicator), Table::new(Kind::Nonblocking));
         let first = table.insert("first");
         other.insert("of another kind");
-        assert!(other.get(first).is_none() && table.get(0).is_none() && !table.is_empty());
+        assert!(other.get(first).is_none() && table.get(0).is_none() && table.has(|_| true));
         assert_eq!(table.remove(first).as_deref(), Some(&"first"));
         let second = table.insert("second");
         assert_ne!(first, second);
         assert!(table.get(first).is_none() && table.remove(first).is_none());
         assert_eq!(table.get(second).as_deref(), Some(&"second"));
         assert!(table.get(second + 1).is_none() && table.get(u64::MAX).is_none());
-        assert!(table.remove(second).is_some() && table.is_empty());
+        assert!(table.remove(second).is_some() && !table.has(|_| true));
     }
 }

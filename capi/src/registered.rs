@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use hopbine::Registered;
 
-use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
+use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_BUFFER, entry, out};
 use crate::handles::{self, Kind, Table, hopbine_comm_t};
 
 /// A registration of memory, ended by hopbine_deregister().
@@ -31,15 +31,15 @@ pub unsafe extern "C" fn hopbine_register(
     registration: *mut hopbine_registration_t,
 ) -> c_int {
     entry(|| {
-        let wrong = |what: String| Failure::new(HOPBINE_ERR_ARG, what);
         // SAFETY: the caller's promise.
         let registration = unsafe { out(registration, "registration") }?;
         let comm = handles::find_comm(comm)?;
         let len = u64::try_from(bytes).map_err(|_| {
-            wrong(format!("the number of bytes is {bytes}; it must not be negative"))
+            let what = format!("the number of bytes is {bytes}; it must not be negative");
+            Failure::new(HOPBINE_ERR_ARG, what)
         })?;
         if len > 0 && buffer.is_null() {
-            return Err(wrong("the buffer is null".to_owned()));
+            return Err(Failure::new(HOPBINE_ERR_BUFFER, "the buffer is null"));
         }
         // SAFETY: the caller's promise.
         let registered = unsafe { comm.register(buffer.cast(), len) }?;

@@ -278,7 +278,7 @@ static void wrong_calls(hopbine_comm_t comm) {
     freed = comm;
     REFUSED(HOPBINE_ERR_COMM, hopbine_comm_free(&freed));
     hopbine_registration_t kept, stale_kept;
-    REFUSED(HOPBINE_ERR_ARG, hopbine_register(comm, NULL, 8, &kept));
+    REFUSED(HOPBINE_ERR_BUFFER, hopbine_register(comm, NULL, 8, &kept));
     REFUSED(HOPBINE_ERR_ARG, hopbine_register(comm, &x, -1, &kept));
     REFUSED(HOPBINE_ERR_COMM, hopbine_register(HOPBINE_COMM_NULL, &x, sizeof x, &kept));
     CHECK(hopbine_register(comm, &x, sizeof x, &kept));
@@ -370,8 +370,9 @@ int main(void) {
     hopbine_request_t later;
     CHECK(hopbine_allreduce_init(&x, &y, 1, HOPBINE_DOUBLE, HOPBINE_SUM, world, &later));
     CHECK(hopbine_finalize());
-    REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(world));
+    REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(world));
     REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(half));
+    REFUSED(HOPBINE_ERR_STATE, hopbine_comm_rank(half, &rank));
     REFUSED(HOPBINE_ERR_STATE, hopbine_start(later));
     CHECK(hopbine_request_free(&later));
     CHECK(hopbine_comm_free(&half));
