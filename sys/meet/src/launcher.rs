@@ -1,6 +1,7 @@
 //! Rank and number of ranks from the environment variables of MPI's and Slurm's launchers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{BootstrapError, VariableError};
 use crate::fnv;
@@ -111,6 +112,9 @@ impl Launched {
             name(self, get).ok_or("the process that started them cannot be found".to_owned());
         let path = name
             .and_then(|name| user_files::runtime_path(&name).map_err(|error| error.to_string()));
+        if let (0, Ok(path)) = (self.rank, &path) {
+            remove_left_behind(path);
+        }
         path.map_err(|why| {
             let wanted = format!("the path of a file, the same for all {} ranks: {why}", self.size);
             crate::variables::RENDEZVOUS.unset(wanted).into()
@@ -135,14 +139,41 @@ fn name(launched: &Launched, get: Lookup<'_>) -> Option<String> {
             name == Some(launched.variable.as_bytes())
         });
         if !is_rank || parent <= 1 {
-            // Containers that share a directory may have launchers with equal numbers, started in the same tick.
-            let space = format!("{:x} {}", host(), get(NAMESPACE).unwrap_or_default());
-            let space = fnv::of_bytes(space.bytes());
-            return Some(format!("job-{parent}-{}-{space:x}", stat(parent)?.started));
+            let namespace = fnv::of_bytes(get(NAMESPACE).unwrap_or_default().bytes());
+            let started = stat(parent)?.started;
+            return Some(format!("job-{parent}-{started}-{:x}-{namespace:x}", host()));
         }
         pid = parent;
     }
     None
+}
+
+/// Returns the process that has started the job with a name of [`name`]'s, and the time of its start, if it is a job of
+/// this host: containers that share a directory may have launchers with equal numbers, started in the same tick.
+fn starter(name: &str) -> Option<(u32, u64)> {
+    let mut parts = name.strip_prefix("job-")?.split('-');
+    let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    (parts.next()? == format!("{:x}", host())).then_some((pid, started))
+}
+
+/// How long a file stays after the end of its job's starter: ranks may outlive it.
+const LEFT_BEHIND: Duration = Duration::from_secs(3600);
+
+/// Removes files beside `path` of jobs of this host whose ranks were killed, and left them. Failures are ignored: these
+/// files do no harm.
+fn remove_left_behind(path: &Path) {
+    let entries = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        let job = entry.file_name().to_str().and_then(starter);
+        let has_ended = |(pid, started)| match Stat::of(pid) {
+            Ok(stat) => stat.is_none_or(|stat| stat.started != started || stat.has_ended()),
+            Err(_) => false,
+        };
+        let age = entry.metadata().and_then(|about| about.modified()).map(|at| at.elapsed());
+        if job.is_some_and(has_ended) && matches!(age, Ok(Ok(age)) if age > LEFT_BEHIND) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -212,5 +243,28 @@ mod tests {
         // Two jobs of one daemon.
         assert_ne!(in_space(Some("prterun-1@1")), in_space(Some("prterun-1@2")));
         assert_eq!(in_space(Some("prterun-1@1")), in_space(Some("prterun-1@1")));
+        assert_eq!(starter(&in_space(None)), Some((parent, started)));
+    }
+
+    #[test]
+    fn files_of_jobs_that_were_killed_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pid, host) = (std::process::id(), host());
+        let started = Stat::of(pid).unwrap().expect("it lives").started;
+        let own = format!("job-{pid}-{started}-{host:x}-0");
+        // An earlier process of this number, with both files of a rendezvous.
+        let earlier = format!("job-{pid}-{}-{host:x}-0", started - 1);
+        let elsewhere = format!("job-{pid}-{}-{:x}-0", started - 1, host ^ 1);
+        let young = format!("job-{pid}-{}-{host:x}-0", started - 2);
+        let all = [&own, &earlier, &format!("{earlier}.all"), &elsewhere, "mine", &young];
+        for name in all {
+            let file = std::fs::File::create(directory.path().join(name)).unwrap();
+            let age = if name == young { LEFT_BEHIND / 2 } else { 2 * LEFT_BEHIND };
+            file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        }
+        remove_left_behind(&directory.path().join(&own));
+        let is_there = |name: &&str| directory.path().join(name).exists();
+        let left: Vec<&str> = all.into_iter().filter(is_there).collect();
+        assert_eq!(left, [&own, &elsewhere, "mine", &young]);
     }
 }
