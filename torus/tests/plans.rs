@@ -263,6 +263,36 @@ fn trees_have_the_fewest_steps() {
     }
 }
 
+/// The groups of opposed ports are shifted (algorithms.md section 4): blocks still arrive, also on several dimensions
+/// and with groups of several sizes, and in each step but the last the busiest link has the messages of one port.
+#[test]
+fn opposed_ports_use_idle_links() {
+    for (collective, n_phases) in [("allreduce", 2), ("reduce-scatter", 1), ("allgather", 1)] {
+        for (name, shape, ports) in [
+            ("doubling", "8", 2),
+            ("doubling", "16", 2),
+            ("doubling", "64", 2),
+            ("doubling", "8x16", 4),
+            ("doubling", "8x4x2", 6),
+            ("multiplying", "12", 2),
+            ("multiplying", "24x16", 4),
+        ] {
+            let schedule = schedule(collective, name, shape, ports, 0);
+            let expansion = schedule.expand().unwrap();
+            let what = format!("{collective} {name} on {shape}");
+            let promised = registry::find(schedule.collective, name).unwrap();
+            let violations = check(&expansion, promised.promises(&schedule.shape));
+            assert!(violations.is_empty(), "{what}: {}", violations[0]);
+            if (name, ports) == ("doubling", 2) {
+                let counted = traffic(&expansion, &schedule.shape, |rank| Vertex(rank.0));
+                let n_steps = (counted.n_steps / n_phases) as f64;
+                let expected = n_phases as f64 * ((n_steps - 1.0) / 4.0 + 0.5);
+                assert_eq!(counted.step_load, expected, "{what}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 

@@ -7,8 +7,9 @@
 //! ([`Toward`]), that of coordinate 0, determines the whole table.
 //!
 //! The *mirrored* form of a pattern is its image under a -> -a: it starts in the opposite direction (Swing, section
-//! 4.1; Bine, appendix D.4). The *far-first* form takes the steps in reverse order, which turns distance doubling
-//! into distance halving.
+//! 4.1; Bine, appendix D.4). Where groups of neighbours exchange, as in doubling, the *opposed* form replaces it, if
+//! the collective allows it ([`Pattern::opposed`]). The *far-first* form takes the steps in reverse order, which
+//! turns distance doubling into distance halving.
 //!
 //! ```
 //! use hopbine_torus::patterns::Pattern;

@@ -20,6 +20,8 @@ pub struct Pattern {
     size: u32,
     mirrored: bool,
     far_first: bool,
+    /// True if the groups of each step are shifted down by half a group.
+    shifted: bool,
     rule: RingRule,
 }
 
@@ -31,7 +33,7 @@ impl Pattern {
     pub fn new(kind: PatternKind, size: u32) -> Result<Self, UnsupportedSize> {
         kind.serves(size)?;
         let (rule, mirrored) = RingRule::new(&kind, size);
-        Ok(Pattern { size, mirrored, far_first: false, rule })
+        Ok(Pattern { size, mirrored, far_first: false, shifted: false, rule })
     }
 
     /// The mirror image if `mirrored`, else the same pattern.
@@ -46,6 +48,21 @@ impl Pattern {
         self
     }
 
+    /// The form that loads the links that the plain form leaves idle: the mirror image, unless near-first groups of
+    /// neighbours exchange. Their mirror image mostly loads the same links again, so their groups shift by half a
+    /// group in each step; `doubling` goes from a to 2a - (a xor 2^t) (Swing, section 5.1).
+    ///
+    /// Step t still clears digit t and keeps the lower ones, so blocks move towards their owners as in the plain form.
+    /// But the carry into the higher digits depends on the coordinate: groups do not nest, and
+    /// [`Pattern::normalise`] preserves no targets. Hence only passes with blocks from all coordinates to all can use
+    /// this form.
+    pub fn opposed(self) -> Self {
+        match !self.far_first && self.rule.half_group(0).is_some() {
+            true => Pattern { shifted: true, ..self },
+            false => self.mirrored(true),
+        }
+    }
+
     /// Number of coordinates.
     pub fn size(&self) -> u32 {
         self.size
@@ -58,9 +75,7 @@ impl Pattern {
 
     /// The targets of `a` at step `t`, in an order that [`Pattern::normalise`] preserves.
     pub fn targets(&self, t: u32, a: u32) -> Peers {
-        let a = self.mirror(a);
-        let law = &self.rule.law;
-        self.steps(t).iter().map(|&b| self.mirror(law.compose(a, b))).collect()
+        self.peers(t, a, |b| b)
     }
 
     /// The coordinates that any non-empty subset of `steps`, taken one after the other, leads to from `a`; for a
@@ -78,9 +93,15 @@ impl Pattern {
 
     /// The sources of `a` at step `t`: entry `i` is the coordinate whose target `i` is `a`.
     pub fn sources(&self, t: u32, a: u32) -> Peers {
-        let a = self.mirror(a);
-        let law = &self.rule.law;
-        self.steps(t).iter().map(|&b| self.mirror(law.compose(a, law.inverse(b)))).collect()
+        self.peers(t, a, |b| self.rule.law.inverse(b))
+    }
+
+    /// `form` of each target of coordinate 0 at step `t`, composed with `a`.
+    fn peers(&self, t: u32, a: u32, form: impl Fn(u32) -> u32) -> Peers {
+        let shift = self.rule.half_group(t).filter(|_| self.shifted).unwrap_or(0);
+        let a = (self.mirror(a) + shift) % self.size;
+        let peer = |b| (self.rule.law.compose(a, form(b)) + self.size - shift) % self.size;
+        self.steps(t).iter().map(|&b| self.mirror(peer(b))).collect()
     }
 
     /// The targets of coordinate 0 at step `t`, not mirrored.
@@ -136,6 +157,12 @@ impl Pattern {
         };
         let next = law.compose(image, self.steps(step)[target as usize]);
         Some(Hop { step, target, next: self.mirror(next) })
+    }
+
+    /// True if [`Pattern::normalise`] maps all steps onto themselves. In a shifted form each step has a renumbering of
+    /// its own.
+    pub fn is_transitive(&self) -> bool {
+        !self.shifted
     }
 
     /// True if the rule determines every hop, so that no search is needed.

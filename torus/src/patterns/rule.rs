@@ -89,6 +89,17 @@ impl RingRule {
         matches!(self.law, Law::Alternating { .. })
     }
 
+    /// Half the extent of the groups of neighbours that exchange in step `t`, near-first; `None` if the law is not
+    /// one of several digits that the steps clear.
+    pub fn half_group(&self, t: u32) -> Option<u32> {
+        match &self.descent {
+            Descent::Digits(digits) if !self.is_shift() => {
+                digits.all().get(t as usize).map(|digit| digit.radix / 2 * digit.stride)
+            }
+            Descent::Digits(_) | Descent::Latest | Descent::Chain => None,
+        }
+    }
+
     /// True if every combination of digits is a coordinate.
     pub fn is_whole(&self) -> bool {
         match &self.descent {

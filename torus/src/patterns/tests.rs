@@ -83,6 +83,66 @@ fn renumbering_maps_the_pattern_onto_itself() {
     }
 }
 
+/// Messages on the busiest directed link of a ring in step `t` of some forms together; the shorter way, upwards if
+/// both are equally long.
+fn busiest_link(forms: &[&Pattern], t: u32) -> u32 {
+    let size = forms[0].size();
+    let mut loads = vec![[0; 2]; size as usize];
+    for (form, a) in forms.iter().flat_map(|form| (0..size).map(move |a| (form, a))) {
+        for b in form.targets(t, a) {
+            let up = (b + size - a) % size;
+            let is_down = 2 * up > size;
+            let (first, hops) = if is_down { (b, size - up) } else { (a, up) };
+            (first..first + hops).for_each(|at| loads[(at % size) as usize][is_down as usize] += 1);
+        }
+    }
+    loads.into_iter().flatten().max().unwrap()
+}
+
+/// Opposed doubling (Swing, section 5.1) loads the links that the plain form leaves idle, except in the last step,
+/// in which the peers are half a ring away. The mirror image loads most links twice.
+#[test]
+fn opposed_doubling_leaves_in_the_opposite_direction() {
+    for size in [8, 16, 32, 64] {
+        let (plain, opposed) = (pattern("doubling", size), pattern("doubling", size).opposed());
+        for t in 0..plain.n_steps() {
+            for a in 0..size {
+                let peer = (2 * a + size - (a ^ (1 << t))) % size;
+                assert_eq!(opposed.targets(t, a)[..], [peer], "{a} at step {t} of {size}");
+                assert_eq!(opposed.sources(t, a)[..], [peer], "{a} at step {t} of {size}");
+            }
+            let is_last = t + 1 == plain.n_steps();
+            let mirrored = plain.clone().mirrored(true);
+            let both = [&opposed, &mirrored].map(|other| busiest_link(&[&plain, other], t));
+            let expected = if is_last { [size; 2] } else { [1 << t, (2 << t) - 1] };
+            assert_eq!(both, expected, "step {t} of {size}");
+        }
+    }
+}
+
+/// In opposed forms every contribution arrives exactly once at every coordinate if step t forwards the blocks of
+/// coordinates that differ in digit t, as the toward table of the plain form says.
+#[test]
+fn opposed_forms_deliver_all_blocks() {
+    for (size, name) in SIZES.into_iter().flat_map(|size| NAMES.map(|name| (size, name))) {
+        let Ok(plain) = Pattern::new(name.parse().unwrap(), size) else { continue };
+        for pattern in [plain.clone().opposed(), plain.far_first(true).opposed()] {
+            let toward = Toward::new(pattern.clone());
+            for (a, x) in (0..size).flat_map(|a| (0..size).map(move |x| (a, x))) {
+                let mut at = a;
+                for t in 0..pattern.n_steps() {
+                    if let Some((_, target)) = step(&toward, at, x).filter(|hop| hop.0 == t) {
+                        let next = pattern.targets(t, at)[target as usize];
+                        assert_eq!(pattern.sources(t, next)[target as usize], at, "{name} {size}");
+                        at = next;
+                    }
+                }
+                assert_eq!(at, x, "{name} on {size}: from {a}");
+            }
+        }
+    }
+}
+
 /// The definition in algorithms.md section 2, implemented literally, for every x.
 fn toward_by_definition(pattern: &Pattern, x: u32) -> Vec<Option<(u32, u32)>> {
     let mut table = vec![None; pattern.size() as usize];

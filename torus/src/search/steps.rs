@@ -84,9 +84,9 @@ impl AxisSteps {
         let costs = Costs { network, machine, dim, is_intra_node: axis.link == AxisLink::Node };
         let period = period(&plain);
         let is_ring = network.rings().is_some();
-        let mirrored = plain.clone().mirrored(true);
-        // The mirrored form costs the same if all coordinates are alike.
-        let has_mirror = !is_ring && !costs.is_intra_node;
+        // On rings the forms of the other ports cost the same.
+        let has_others = !is_ring && !costs.is_intra_node;
+        let others = [plain.clone().mirrored(true), plain.clone().opposed()];
         let toward = Toward::new(plain.clone());
         let crossing = crossing(&toward);
         let mut steps: Vec<StepCost> = Vec::with_capacity(plain.n_steps() as usize);
@@ -99,8 +99,8 @@ impl AxisSteps {
             let of_targets = known.map_or_else(
                 || {
                     let mut found = costs.of_targets(&plain, t, is_ring.then_some(period));
-                    if has_mirror {
-                        let other = costs.of_targets(&mirrored, t, None);
+                    for form in others.iter().filter(|_| has_others) {
+                        let other = costs.of_targets(form, t, None);
                         for (one, other) in found.iter_mut().zip(other) {
                             *one = (one.0.min(other.0), one.1.min(other.1));
                         }

@@ -213,7 +213,7 @@ impl RoutedPlan {
                         found.extend(
                             sent.map(|(&positions, &load)| (positions as f64 * share, load)),
                         );
-                        is_symmetric = lines.is_everywhere();
+                        is_symmetric = lines.is_transitive();
                         *last = Some((lines, of_line));
                     }
                     StepView::Products(product) if !is_row => {

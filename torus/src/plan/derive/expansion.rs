@@ -208,7 +208,7 @@ impl Flow for Expansion {
 }
 
 /// One lane of a walk: port q < D starts at the q-th dimension with links; ports D.. are the mirrored forms of
-/// ports 0.. (Bine, appendix D.4; Swing, section 4.1).
+/// ports 0.. (Bine, appendix D.4; Swing, section 4.1), or the opposed ones ([`Schedule::ring_patterns`]).
 fn walk_lane(
     schedule: &Schedule,
     recipe: &WalkRecipe,

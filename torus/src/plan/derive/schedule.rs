@@ -4,8 +4,8 @@
 //! and no bytes; one schedule serves every count.
 
 use super::walk::Interleave;
-use crate::collectives::{Collective, WalkForm};
-use crate::geometry::{Cycles, RankMap, Shape};
+use crate::collectives::{Collective, Routing, WalkForm};
+use crate::geometry::{AxisLink, Cycles, RankMap, Shape};
 use crate::names::Rank;
 use crate::patterns::{Pattern, PatternKind, UnsupportedSize};
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
@@ -321,20 +321,28 @@ impl Schedule {
         linked.any(|(kind, size)| kind.core(size) < size)
     }
 
-    /// The patterns of the dimensions, mirrored in dimensions with links if `mirrored`. In the latency form, the
-    /// patterns of the core, onto which the other ranks fold.
+    /// The patterns of the dimensions, mirrored if `mirrored`; opposed instead on rings if all blocks go from all ranks
+    /// to all. (On a mesh, a group that is shifted over the end loads all links.) In the latency form, the patterns of
+    /// the core, onto which the other ranks fold.
     pub(crate) fn ring_patterns(
         &self,
         recipe: &WalkRecipe,
         mirrored: bool,
     ) -> Result<Vec<Pattern>, ScheduleError> {
+        let phases = self.collective.phases(recipe.form).unwrap_or_default();
+        let from_all_to_all = phases.iter().all(|phase| phase.routing == Routing::Toward);
         let pattern = |(dim, kind): (usize, &PatternKind)| {
             let size = self.shape.size(dim);
             let size = if recipe.form == WalkForm::Latency { kind.core(size) } else { size };
             let pattern = Pattern::new(kind.clone(), size).map_err(|unserved| {
                 ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
             })?;
-            Ok(pattern.mirrored(mirrored).far_first(recipe.order == StepOrder::FarFirst))
+            let pattern = pattern.far_first(recipe.order == StepOrder::FarFirst);
+            let is_ring = self.shape.axes()[dim].link == AxisLink::Torus;
+            Ok(match mirrored && from_all_to_all && is_ring {
+                true => pattern.opposed(),
+                false => pattern.mirrored(mirrored),
+            })
         };
         recipe.patterns.iter().enumerate().map(pattern).collect()
     }

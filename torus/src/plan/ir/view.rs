@@ -154,6 +154,11 @@ impl LineStep<'_> {
         self.senders.is_none()
     }
 
+    /// True if one coordinate can stand for all, also where this step meets other steps of the pattern.
+    pub fn is_transitive(&self) -> bool {
+        self.is_everywhere() && self.pattern.is_transitive()
+    }
+
     /// The messages on a line with the largest volume.
     pub fn hops(&self) -> impl Iterator<Item = LineHop> + '_ {
         let hop = move |a: u32, b: u32, target: usize, positions: u64| match self.is_backwards {
