@@ -49,18 +49,19 @@ documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --q
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
 packages=(--workspace --exclude hopbine-benches)
 tests() {
-  limited 1200 cargo test "${packages[@]}" --no-fail-fast -- --skip lost:: --skip stress::
+  limited 1200 cargo test "${packages[@]}" --no-fail-fast -- --skip lost:: --skip stress:: --skip launched::
 }
-# These modules of `processes` and `ranks` mostly wait, for ranks that are lost (on both wires) or for slow
-# wires: all at once, and four tests of each at a time.
+# These modules mostly wait, for ranks that are lost (on both wires), for slow wires or for jobs: all at once, and four
+# tests of each at a time.
 tests_that_wait() {
   local test=(limited 400 cargo test "${packages[@]}" --test processes --test ranks -- --test-threads=4) pids=() pid status=0
   at_least 10 "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
   HOPBINE_TEST_BACKEND=shm at_least 10 "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
   at_least 5 "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)
   at_least 3 limited 400 cargo test "${packages[@]}" --test simulated lost:: >"$logs/lost-simulated" 2>&1 & pids+=($!)
+  at_least 20 limited 400 cargo test "${packages[@]}" --test command launched:: >"$logs/launch" 2>&1 & pids+=($!)
   for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-  cat "$logs"/{lost,lost-shm,lost-simulated,stress}
+  cat "$logs"/{lost,lost-shm,lost-simulated,stress,launch}
   return $status
 }
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long

@@ -236,7 +236,7 @@ address_wires() {
     --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker --skip without_userfaultfd
 }
 
-address_commands() { tests 20 --test command -- launch::; }
+address_commands() { tests 20 --test command -- launched::; }
 
 address_conformance() {
   tests 100 --test conformance

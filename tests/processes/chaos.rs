@@ -250,12 +250,12 @@ fn survive(seed: u64, backend: &str) {
 
 #[test]
 fn ranks_survive_random_failures_on_the_emulated_device() {
-    four_at_a_time(0..14, |seed| survive(seed, "emu"));
+    four_at_a_time(0..8, |seed| survive(seed, "emu"));
 }
 
 #[test]
 fn ranks_survive_random_failures_in_shared_memory() {
-    four_at_a_time(100..114, |seed| survive(seed, "shm"));
+    four_at_a_time(100..108, |seed| survive(seed, "shm"));
 }
 
 #[test]

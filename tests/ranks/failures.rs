@@ -238,12 +238,12 @@ fn story(seed: u64, drive: Drive) {
 
 #[test]
 fn nobody_touches_memory_after_a_failure() {
-    four_at_a_time(0..75, |seed| story(seed, Drive::Inline));
+    four_at_a_time(0..40, |seed| story(seed, Drive::Inline));
 }
 
 #[test]
 fn nor_do_workers() {
-    four_at_a_time(0..30, |seed| {
+    four_at_a_time(0..20, |seed| {
         story(seed, if seed % 2 == 0 { Drive::Workers } else { Drive::Worker });
     });
 }
@@ -280,7 +280,7 @@ fn nor_after_thousands_of_failures() {
 fn one_thread_frees_while_another_finds_out() {
     const WIRE: Duration = Duration::from_millis(100);
     let too_late = AtomicUsize::new(0);
-    let lens = [1, 200, 250, 3000].into_iter().cycle().take(16);
+    let lens = [1, 200, 250, 3000].into_iter().cycle().take(12);
     four_at_a_time(lens.enumerate(), |(round, len)| {
         let latency = Latency { put_ns: WIRE.as_nanos() as u64, ..Latency::default() };
         let drive = if round % 3 == 0 { Drive::Workers } else { Drive::Inline };

@@ -145,7 +145,7 @@ fn run(seed: u64) -> Simulation<Result<u64, Error>> {
 fn a_seed_repeats_a_run_on_utofu_too() {
     let start = Instant::now();
     let (mut n_calls, mut n_steps, mut traces) = (0, 0, 0);
-    for seed in seeds(0..60) {
+    for seed in seeds(0..30) {
         let (once, again) = (run(seed), run(seed));
         assert_eq!(
             (once.trace, once.n_steps, once.elapsed),
@@ -268,7 +268,7 @@ fn the_end_waits_for_the_device_however_short_the_timeout_is() {
 #[test]
 fn memory_comes_and_goes_between_calls() {
     let (mut hits, mut invalidations, mut overflows) = (0, 0, 0);
-    for seed in seeds(0..60) {
+    for seed in seeds(0..30) {
         let (config, _, _) = with_one(&SHAPES[1..], seed);
         let run = || {
             let simulated = simulate(&config, |comm, rank| {
@@ -313,7 +313,7 @@ fn memory_comes_and_goes_between_calls() {
 #[test]
 fn gates_serve_as_the_seed_has_them() {
     let (mut with_gates, mut without) = (0, 0);
-    for seed in seeds(0..40) {
+    for seed in seeds(0..24) {
         let (config, stopped, mut numbers) = with_one(&SHAPES[1..], seed);
         let after = Duration::from_nanos(numbers.random_range(0..1_000_000));
         let simulated = simulate(&config, |comm, rank| {

@@ -178,6 +178,7 @@ fn examples() -> Vec<String> {
 }
 
 #[test]
+#[ignore = "takes long: cargo test -p hopbine-cli --test command -- --ignored"]
 fn the_examples_work() {
     let directory = tempfile::tempdir().unwrap();
     let examples = examples();

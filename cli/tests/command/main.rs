@@ -8,7 +8,7 @@ mod documents;
 mod env;
 mod errors;
 mod generate;
-mod launch;
+mod launched;
 mod list;
 mod messages;
 mod plan;

@@ -39,7 +39,7 @@ impl FromStr for Preferred {
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |wanted: String| Error::from(ALGORITHM.wrong_here(text, wanted));
         let mut preferred = Preferred::default();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        for entry in entries(text) {
             let (collective, name) =
                 entry.split_once('=').ok_or_else(|| wrong(ALGORITHM.values.to_string()))?;
             let collective: Collective = collective.trim().parse().map_err(|_| {
@@ -57,6 +57,19 @@ impl FromStr for Preferred {
     }
 }
 
+/// The entries of a text, which commas separate: as in `allgather=mixed-split:3,1,bcast=trees`, a number after a comma
+/// belongs to the name before.
+fn entries(text: &str) -> Vec<String> {
+    let mut entries: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        match entries.last_mut().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit())) {
+            Some(entry) => *entry += &format!(",{part}"),
+            None => entries.push(part.to_owned()),
+        }
+    }
+    entries
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,9 +81,13 @@ mod tests {
         assert_eq!(name(Collective::Alltoall), Some("bruck:3"));
         assert_eq!(name(Collective::Allreduce), Some("bucket"));
         assert_eq!(name(Collective::Bcast), None);
+        let split: Preferred = "allgather=mixed-split:3, 1,bcast=trees".parse().unwrap();
+        let names: Vec<&str> = split.0.iter().map(|algorithm| &*algorithm.name).collect();
+        assert_eq!(names, ["mixed-split:3,1", "trees"]);
         assert!("".parse::<Preferred>().unwrap().0.is_empty());
         let refused = |text: &str| text.parse::<Preferred>().unwrap_err().to_string();
         assert!(refused("ring").contains("COLLECTIVE=ALGORITHM"));
+        assert!(refused("3,1").contains("COLLECTIVE=ALGORITHM"));
         assert!(refused("allred=ring").contains("one of allreduce, "));
         assert!(refused("bcast=rung").contains("for bcast one of mixed"));
         assert!(refused("bcast=mixed,bcast=trees").contains("one algorithm for bcast"));

@@ -321,7 +321,7 @@ fn many_at_once(comm: &Communicator, n: usize) {
 }
 
 #[test]
-fn ten_thousand_at_once() {
-    emulate(&config(&[2, 2], Drive::Inline), |comm| many_at_once(comm, 10_000)).unwrap();
+fn thousands_at_once() {
+    emulate(&config(&[2, 2], Drive::Inline), |comm| many_at_once(comm, 5000)).unwrap();
     emulate(&config(&[2], Drive::Workers), |comm| many_at_once(comm, 1000)).unwrap();
 }

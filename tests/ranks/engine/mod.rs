@@ -295,7 +295,7 @@ fn long_runs_travel_separately() {
         Collective::Alltoall,
     ];
     // Blocks of 8 KiB or more in each of two parts.
-    every_algorithm(&collectives, &[&[2, 2], &[3]], &[2053], FEW);
+    every_algorithm(&collectives, &[&[2, 2]], &[2053], FEW);
 }
 
 /// Bytes that a rank's program copies, without folds.

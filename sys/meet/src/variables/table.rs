@@ -70,15 +70,17 @@ variables! {
     TRACE_RECORDS: Number(1, 1 << 24), "65536", Program, "1000000",
         "Records of 64 bytes that each port keeps for the timeline. Newer records replace the oldest.";
     TORUS: Text("sizes such as 4x2x2, with m behind a size for a dimension that does not wrap"),
-        "the machine's, else nearly cubic (emulated device: one row)", Process, "4x2x2",
+        "the machine's; else one row on the emulated device and for up to 64 ranks in shared memory, nearly cubic elsewhere",
+        Process, "4x2x2",
         "Shape of the torus of nodes. The product of the sizes is the number of nodes, HOPBINE_SIZE / \
          HOPBINE_RANKS_PER_NODE. On the emulated device all dimensions wrap.";
     RANK_MAP: Text("column-major, row-major, hosts or the path of a file"),
         "column-major", Process, "row-major",
         "Order of the ranks on the torus. A file has one line of coordinates for each rank.";
     RANKS_PER_NODE: Number(1, u32::MAX as u64),
-        "over MPI the number of ranks on each host, if it is the same on all hosts; else 1", Process, "4",
-        "Ranks on each node.";
+        "on Tofu the device's number; over MPI that of each host, if it is the same on all and no torus is set; else 1",
+        Process, "4",
+        "Ranks on each node. On Tofu another number than the device's is refused.";
     PORTS: Number(1, u32::MAX as u64),
         "two per dimension, but at most one per network interface", Process, "6",
         "Ports of each rank.";
