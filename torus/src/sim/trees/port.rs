@@ -1,11 +1,21 @@
 //! The work of a port on pieces that pass through its rank.
 
 /// The pieces that arrive in a step; those of all senders are combined together.
+#[derive(Clone)]
 pub struct Received {
     /// By piece, when it has arrived from the last sender, ns.
     pub arrivals: Vec<f64>,
     /// Time to poll for a piece of each sender, and to combine or copy these, ns.
     pub ns: f64,
+}
+
+impl Received {
+    /// Whether none of these pieces arrives before the same one of `other`, or takes less time. What a port does with
+    /// them alone then ends no earlier.
+    pub fn is_never_before(&self, other: &Received) -> bool {
+        let mut pairs = self.arrivals.iter().zip(&other.arrivals);
+        self.ns >= other.ns && pairs.all(|(late, early)| late >= early)
+    }
 }
 
 /// The pieces that leave in a step.
@@ -75,6 +85,8 @@ pub fn drive(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -89,6 +101,27 @@ mod tests {
         let at: Vec<f64> = posts.iter().map(|post| post.at_ns).collect();
         assert_eq!(at, [30.0 + 5.0 + 101.0, 30.0 + 5.0 + 102.0 + 7.0 + 5.0 + 1.0]);
         assert_eq!(end, at[1] + 1.0 + 7.0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_never_before_ends_no_earlier(
+            pieces in proptest::collection::vec((0.0..100.0, 0.0..50.0), 1..20),
+            ns in [0.0..9.0, 0.0..9.0],
+            n_steps in 0usize..4,
+        ) {
+            let (early, late) = pieces.iter().map(|&(at, delay)| (at, at + delay)).unzip();
+            let early = Received { arrivals: early, ns: ns[0] };
+            let late = Received { arrivals: late, ns: ns[0] + ns[1] };
+            prop_assert!(late.is_never_before(&early));
+            let sent = Sent { n: 2, post_ns: 3.0, copy_ns: 1.0, first_ns: 9.0, after_ns: 2.0 };
+            let run = |received| drive(&[received], &vec![sent; n_steps], 5.0, pieces.len());
+            let ((early, early_end), (late, late_end)) = (run(early), run(late));
+            prop_assert!(late_end >= early_end);
+            for (late, early) in late.iter().zip(&early) {
+                prop_assert!(late.of == early.of && late.at_ns >= early.at_ns);
+            }
+        }
     }
 
     /// A root has all pieces from the start: it sends one step's, then the next's.

@@ -300,6 +300,8 @@ impl<'a> Tree<'a> {
         let mut path: Vec<Stop> = Vec::new();
         let root = (all.len() - 1, received, from_root, 0, None);
         let mut open = vec![root];
+        // By subtree: what it receives on the paths that are followed.
+        let mut followed: Vec<Vec<Received>> = vec![Vec::new(); all.len()];
         while let Some((at, received, from, depth, stop)) = open.pop() {
             path.truncate(depth);
             path.extend(stop);
@@ -326,8 +328,12 @@ impl<'a> Tree<'a> {
                 let n_sharing = n_sharing(branches, branch);
                 let stop = Stop { branch: *branch, n_sharing, arrival };
                 let ns = self.received_ns(Action::Copy, branch, 1).iter().sum();
-                let received = vec![Received { arrivals, ns }];
-                open.push((branch.below as usize, received, start, path.len(), Some(stop)));
+                let (below, received) = (branch.below as usize, Received { arrivals, ns });
+                if followed[below].iter().any(|other| other.is_never_before(&received)) {
+                    continue;
+                }
+                followed[below].push(received.clone());
+                open.push((below, vec![received], start, path.len(), Some(stop)));
             }
         }
         (slowest, end)
