@@ -3,7 +3,7 @@
 # and an unmodified program, equal to pure MPI; what is said of hosts and wires; ranks that die on another
 # host, and a host that is cut off. The hosts are ci/cluster.sh's. By hand; four minutes, after
 #
-#   ci/mpi.sh --build
+#   ci/mpi.sh --build --long
 #   ci/hosts.sh [openmpi] [mpich]
 #
 # Exit code: 0 well, 1 something failed, 3 there can be no hosts here, or nothing was built.
@@ -21,7 +21,7 @@ if [ -z "${CLUSTER_HOSTS:-}" ]; then
   status=0
   for mpi in "$@"; do
     [ -x "${CARGO_TARGET_DIR:-target}/$mpi/programs/mpi" ] ||
-      { echo "ci/hosts.sh needs: ci/mpi.sh --build $mpi" >&2; exit 3; }
+      { echo "ci/hosts.sh needs: ci/mpi.sh --build --long $mpi" >&2; exit 3; }
     for n in 2 3; do
       echo "== $mpi, $n hosts"
       ci/cluster.sh "$n" ci/hosts.sh "$mpi" || { status=$?; [ $status != 3 ] || exit 3; }

@@ -138,7 +138,7 @@ thread() {
 # What hosts and slurm run.
 built_with_mpi() {
   ! $install || ci/mpi.sh --install || return 1
-  limited 1h ci/mpi.sh --build
+  limited 1h ci/mpi.sh --build --long
 }
 
 hosts() {

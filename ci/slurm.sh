@@ -3,7 +3,7 @@
 #
 #   ci/slurm.sh [--hosts N] [COMMAND [ARGUMENT]...]
 #
-# Without a command: what ci/mpi.sh --build has built, by srun and sbatch; a minute.
+# Without a command: what ci/mpi.sh --build --long has built, by srun and sbatch; a minute.
 # Needs Slurm and munge (Debian: slurm-wlm munge), as root.
 # Exit code: 0 well, 1 something failed, 3 something is missing here.
 set -euo pipefail
@@ -65,7 +65,7 @@ done
 [[ $(sinfo -h -o %T) == idle ]] || { sinfo; tail $conf/*.log >&2; exit 3; }
 [ $# = 0 ] || { "$@"; exit; }
 
-# -- What ci/mpi.sh --build has built.
+# -- What ci/mpi.sh --build --long has built.
 shopt -s nullglob
 export HOPBINE_TIMEOUT=30 OMPI_MCA_btl_tcp_if_include=$CLUSTER_SUBNET OMPI_MCA_mpi_yield_when_idle=1
 failed=0 ran=0
@@ -147,5 +147,5 @@ for programs in "$target"/{openmpi,mpich}/programs; do
     tail --pid=$! -n +1 -f "$2/out"' job "${#hosts[@]}" "$work" "$way"
   rm -rf "$work"
 done
-[ $ran != 0 ] || { echo "ci/slurm.sh needs: ci/mpi.sh --build" >&2; exit 3; }
+[ $ran != 0 ] || { echo "ci/slurm.sh needs: ci/mpi.sh --build --long" >&2; exit 3; }
 exit $failed
