@@ -268,7 +268,7 @@ fn the_end_waits_for_the_device_however_short_the_timeout_is() {
 #[test]
 fn memory_comes_and_goes_between_calls() {
     let (mut hits, mut invalidations, mut overflows) = (0, 0, 0);
-    for seed in seeds(0..30) {
+    for seed in seeds(0..40) {
         let (config, _, _) = with_one(&SHAPES[1..], seed);
         let run = || {
             let simulated = simulate(&config, |comm, rank| {
