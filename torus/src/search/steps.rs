@@ -84,9 +84,14 @@ impl AxisSteps {
         let costs = Costs { network, machine, dim, is_intra_node: axis.link == AxisLink::Node };
         let period = period(&plain);
         let is_ring = network.rings().is_some();
-        // On rings the forms of the other ports cost the same.
-        let has_others = !is_ring && !costs.is_intra_node;
-        let others = [plain.clone().mirrored(true), plain.clone().opposed()];
+        // On rings the forms of other ports cost the same. An opposed form that is not shifted is the mirror image.
+        let others: Vec<Pattern> = match is_ring || costs.is_intra_node {
+            true => Vec::new(),
+            false => {
+                let opposed = Some(plain.clone().opposed()).filter(|form| !form.is_transitive());
+                [plain.clone().mirrored(true)].into_iter().chain(opposed).collect()
+            }
+        };
         let toward = Toward::new(plain.clone());
         let crossing = crossing(&toward);
         let mut steps: Vec<StepCost> = Vec::with_capacity(plain.n_steps() as usize);
@@ -99,7 +104,7 @@ impl AxisSteps {
             let of_targets = known.map_or_else(
                 || {
                     let mut found = costs.of_targets(&plain, t, is_ring.then_some(period));
-                    for form in others.iter().filter(|_| has_others) {
+                    for form in &others {
                         let other = costs.of_targets(form, t, None);
                         for (one, other) in found.iter_mut().zip(other) {
                             *one = (one.0.min(other.0), one.1.min(other.1));
