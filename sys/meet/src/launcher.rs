@@ -149,11 +149,11 @@ fn name(launched: &Launched, get: Lookup<'_>) -> Option<String> {
 }
 
 /// Returns the process that has started the job with a name of [`name`]'s, and the time of its start, if it is a job of
-/// this host: containers that share a directory may have launchers with equal numbers, started in the same tick.
-fn starter(name: &str) -> Option<(u32, u64)> {
+/// `host`: containers that share a directory may have launchers with equal numbers, started in the same tick.
+fn starter(name: &str, host: u64) -> Option<(u32, u64)> {
     let mut parts = name.strip_prefix("job-")?.split('-');
     let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    (parts.next()? == format!("{:x}", host())).then_some((pid, started))
+    (parts.next()? == format!("{host:x}")).then_some((pid, started))
 }
 
 /// How long a file stays after the end of its job's starter: ranks may outlive it.
@@ -162,9 +162,10 @@ const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 /// Removes files beside `path` of jobs of this host whose ranks were killed, and left them. Failures are ignored: these
 /// files do no harm.
 fn remove_left_behind(path: &Path) {
+    let host = host();
     let entries = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
     for entry in entries.into_iter().flatten().flatten() {
-        let job = entry.file_name().to_str().and_then(starter);
+        let job = entry.file_name().to_str().and_then(|name| starter(name, host));
         let has_ended = |(pid, started)| match Stat::of(pid) {
             Ok(stat) => stat.is_none_or(|stat| stat.started != started || stat.has_ended()),
             Err(_) => false,
@@ -243,7 +244,7 @@ mod tests {
         // Two jobs of one daemon.
         assert_ne!(in_space(Some("prterun-1@1")), in_space(Some("prterun-1@2")));
         assert_eq!(in_space(Some("prterun-1@1")), in_space(Some("prterun-1@1")));
-        assert_eq!(starter(&in_space(None)), Some((parent, started)));
+        assert_eq!(starter(&in_space(None), host()), Some((parent, started)));
     }
 
     #[test]
