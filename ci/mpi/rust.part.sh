@@ -16,15 +16,6 @@ late() {
     { printf 'FAILED: who waits for a late rank:\n%s\n' "$said" >&2; return 1; }
 }
 
-# Ranks that make different calls over messages are told so. They end without MPI_Finalize, which launchers call an error.
-differing() {
-  local said
-  said=$(launch_within 60 3 env "$@" "$programs/mpi" mismatch 2>&1) || true
-  [[ $said == *"told: "* && $said != *panicked* ]] ||
-    { printf 'FAILED: ranks that make different calls:\n%s\n' "$said" >&2; return 1; }
-  echo "   $(grep -o 'told: .*' <<<"$said")"
-}
-
 # FILE: what has been measured of the first size, to the nanosecond. A number that was written and read may differ in its
 # last digit, and medians of whole nanoseconds may end in a half.
 medians() { awk -F, '$2 == 8192 { print $3, int($8 * 1000 + 0.25) }' "$1"; }
@@ -110,7 +101,7 @@ run_rust() {
   ranks 4 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" root-ahead || status=1
   ranks 3 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" matrix || status=1
   ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
-  differing "${messages[@]}" || status=1
+  ranks 3 "${messages[@]}" "$programs/mpi" mismatch || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
   # The command, on a torus of processes.
   for n in $torus 4; do

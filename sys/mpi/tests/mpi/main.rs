@@ -41,7 +41,7 @@ fn main() {
         ["overtaken"] => own::overtaken(),
         ["lanes"] => lanes::run(),
         ["root-ahead"] => root_ahead(),
-        ["mismatch"] => mismatch(),
+        ["mismatch"] => own::mismatch(),
         ["long"] => long(),
         ["late"] => late(),
         ["going", seconds] => going(seconds.parse().unwrap(), None),
@@ -127,25 +127,6 @@ fn long() {
     assert!(bytes[..1 << 30].chunks(1 << 16).all(|chunk| chunk == [0; 1 << 16]));
     assert!(bytes[1 << 30..].iter().all(|&byte| byte == 9));
     world.finish().unwrap();
-}
-
-/// Ranks that make different calls get an error, also if their messages never meet.
-fn mismatch() {
-    let world = init().unwrap();
-    let comm = world.communicator();
-    let mut vector = vec![1.0; if comm.rank() == 1 { 6000 } else { 100 }];
-    let options = CallOptions::new().hardware(hopbine::Hardware::Never);
-    let error = comm.with(options).allreduce_in_place(&mut vector, hopbine::reduce::Op::Sum);
-    let error = error.expect_err("they differ").to_string();
-    assert!(
-        error.contains("another call") || error.contains("bytes") || error.contains("elsewhere"),
-        "{error}"
-    );
-    if comm.rank() == 0 {
-        println!("told: {error}");
-    }
-    // MPI would continue only if another library had initialised it.
-    std::process::exit(0);
 }
 
 /// Makes calls for `seconds` seconds, whose results must be right: for tests that disconnect hosts meanwhile. If

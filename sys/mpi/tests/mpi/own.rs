@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hopbine::mpi::ffi;
 use hopbine::reduce::Op;
-use hopbine::{CallOptions, Error, World, init, init_mpi};
+use hopbine::{CallOptions, Error, Hardware, World, init, init_mpi};
 
 use crate::defaults;
 
@@ -329,6 +329,24 @@ pub fn unmet() {
     drop(comm);
     drop(world);
     finalize(rank, "unmet");
+}
+
+/// Ranks that make different calls get an error that says so, also if their messages never meet.
+pub fn mismatch() {
+    start("multiple");
+    // SAFETY: all ranks of the program call it.
+    let world = unsafe { init_mpi(world_comm()) }.unwrap();
+    let comm = world.communicator().with(CallOptions::new().hardware(Hardware::Never));
+    let rank = comm.rank();
+    let mut vector = vec![1.0; if rank == 1 { 6000 } else { 100 }];
+    let error = comm.allreduce_in_place(&mut vector, Op::Sum).expect_err("they differ").to_string();
+    assert!(
+        error.contains("another call") || error.contains("bytes") || error.contains("elsewhere"),
+        "{error}"
+    );
+    drop(comm);
+    drop(world);
+    finalize(rank, "mismatch");
 }
 
 /// Rank 1 gives up a long message that MPI has begun to receive, since rank 0 computes. When rank 0 calls MPI again,
