@@ -179,16 +179,8 @@ impl<'a> Search<'a> {
             if let Some(schedule) = schedule {
                 self.pending.push(node.bound);
                 let is_registry_row = !matches!(node.content, NodeContent::Complete { .. });
-                let is_trusted = is_registry_row || self.is_symmetric(&schedule);
-                let Node { estimate: estimate_ns, bound: bound_ns, kind, .. } = node;
-                return Some(Candidate {
-                    schedule,
-                    bound_ns,
-                    is_registry_row,
-                    is_trusted,
-                    estimate_ns,
-                    kind,
-                });
+                let times = (node.estimate, node.bound);
+                return Some(self.candidate(schedule, times, node.kind, is_registry_row));
             }
         }
         None
@@ -270,19 +262,10 @@ impl<'a> Search<'a> {
                 all.into_iter().flat_map(with).collect()
             });
             choices.into_iter().filter_map(move |chosen: Chosen| {
-                let (estimate_ns, bound_ns) = ordered.whole(&self.model, template, &chosen);
+                let times = ordered.whole(&self.model, template, &chosen);
                 let schedule = self.schedule(number, &chosen)?;
                 let is_registry_row = self.space.named.contains(&schedule);
-                let is_trusted = is_registry_row || self.is_symmetric(&schedule);
-                let kind = template.kind;
-                Some(Candidate {
-                    schedule,
-                    bound_ns,
-                    is_registry_row,
-                    is_trusted,
-                    estimate_ns,
-                    kind,
-                })
+                Some(self.candidate(schedule, times, template.kind, is_registry_row))
             })
         });
         let named = self.space.named.iter().chain(&self.space.others);
@@ -298,6 +281,17 @@ impl<'a> Search<'a> {
             NodeContent::Named(_) | NodeContent::Other(_) => node.key,
             NodeContent::Partial { .. } | NodeContent::Complete { .. } => node.estimate * ratio,
         }
+    }
+
+    fn candidate(
+        &self,
+        schedule: Schedule,
+        (estimate_ns, bound_ns): (f64, f64),
+        kind: u32,
+        is_registry_row: bool,
+    ) -> Candidate {
+        let is_trusted = is_registry_row || self.is_symmetric(&schedule);
+        Candidate { schedule, bound_ns, is_registry_row, is_trusted, estimate_ns, kind }
     }
 
     /// Whether all ranks do the same in a schedule.
