@@ -7,8 +7,30 @@ use rand::{Rng, SeedableRng};
 
 use crate::reduce::Dtype;
 
-fn one_of<T: Copy>(random: &mut SmallRng, values: &[T]) -> T {
+fn one_of(random: &mut SmallRng, values: &[u64]) -> u64 {
     *values.choose(random).expect("there are some")
+}
+
+/// The bits of a floating-point type's edge cases, from those of its infinity: zeros, infinities, quiet NaNs, a
+/// signalling NaN, the least and the largest subnormal number, and the extremes of normal numbers.
+fn edge_cases(infinity: u64) -> [u64; 12] {
+    // The exponent's lowest bit, which is next to the quiet bit of NaNs.
+    let normal = infinity & infinity.wrapping_neg();
+    let (sign, quiet) = (infinity + normal, infinity + normal / 2);
+    [
+        0,
+        sign,
+        infinity,
+        sign + infinity,
+        quiet,
+        sign + quiet + 1,
+        infinity + 1,
+        1,
+        sign + normal - 1,
+        normal,
+        infinity - 1,
+        sign + infinity - 1,
+    ]
 }
 
 fn small(dtype: Dtype, number: u8, bytes: &mut Vec<u8>) {
@@ -45,83 +67,21 @@ fn number(dtype: Dtype, random: &mut SmallRng, bytes: &mut Vec<u8>) {
     let kind = random.random_range(0..4);
     let moderate = (random.random::<i64>() >> 40) as f64 / 64.0;
     let arbitrary = random.random::<u64>();
+    macro_rules! float {
+        ($float:ident as $bits:ident, $moderate:expr) => {{
+            let float = match kind {
+                0 => one_of(random, &edge_cases($float::INFINITY.to_bits().into())),
+                1 => arbitrary,
+                _ => $moderate.to_bits().into(),
+            };
+            bytes.extend((float as $bits).to_ne_bytes());
+        }};
+    }
     match dtype {
-        Dtype::F16 => bytes.extend(
-            match kind {
-                0 => f16::from_bits(one_of(
-                    random,
-                    &[
-                        0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 1, 0x83ff, 0x0400,
-                        0x7bff, 0xfbff,
-                    ],
-                )),
-                1 => f16::from_bits(arbitrary as u16),
-                _ => f16::from_f64(moderate / 256.0),
-            }
-            .to_ne_bytes(),
-        ),
-        Dtype::Bf16 => bytes.extend(
-            match kind {
-                0 => bf16::from_bits(one_of(
-                    random,
-                    &[
-                        0, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f81, 1, 0x807f, 0x0080,
-                        0x7f7f, 0xff7f,
-                    ],
-                )),
-                1 => bf16::from_bits(arbitrary as u16),
-                _ => bf16::from_f64(moderate),
-            }
-            .to_ne_bytes(),
-        ),
-        Dtype::F32 | Dtype::ComplexF32 => bytes.extend(
-            match kind {
-                0 => f32::from_bits(one_of(
-                    random,
-                    &[
-                        0,
-                        0x8000_0000,
-                        0x7f80_0000,
-                        0xff80_0000,
-                        0x7fc0_0000,
-                        0xffc0_0001,
-                        0x7f80_0001,
-                        1,
-                        0x807f_ffff,
-                        0x0080_0000,
-                        0x7f7f_ffff,
-                        0xff7f_ffff,
-                    ],
-                )),
-                1 => f32::from_bits(arbitrary as u32),
-                _ => moderate as f32,
-            }
-            .to_ne_bytes(),
-        ),
-        Dtype::F64 | Dtype::ComplexF64 => bytes.extend(
-            match kind {
-                0 => f64::from_bits(one_of(
-                    random,
-                    &[
-                        0,
-                        1 << 63,
-                        0x7ff0 << 48,
-                        0xfff0 << 48,
-                        0x7ff8 << 48,
-                        0xfff8_0000_0000_0001,
-                        0x7ff0_0000_0000_0001,
-                        1,
-                        0x800f_ffff_ffff_ffff,
-                        0x0010 << 48,
-                        0x7fef_ffff_ffff_ffff,
-                        0xffef_ffff_ffff_ffff,
-                    ],
-                )),
-                1 => f64::from_bits(arbitrary),
-                _ => moderate,
-            }
-            .to_ne_bytes(),
-        ),
+        Dtype::F16 => float!(f16 as u16, f16::from_f64(moderate / 256.0)),
+        Dtype::Bf16 => float!(bf16 as u16, bf16::from_f64(moderate)),
+        Dtype::F32 | Dtype::ComplexF32 => float!(f32 as u32, moderate as f32),
+        Dtype::F64 | Dtype::ComplexF64 => float!(f64 as u64, moderate),
         integer => {
             let value = match kind {
                 // The extremes of each width, of both signs, cut to size below.
