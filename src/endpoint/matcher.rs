@@ -14,7 +14,7 @@ use crate::planted::{self, Planted};
 
 use super::calls::Calls;
 use super::lists::take_out;
-use super::{RecvPost, Tag, WireError};
+use super::{Matching, RecvPost, Tag, UnexpectedBytes, WireError};
 use crate::Rank;
 
 impl RecvPost {
@@ -56,13 +56,16 @@ pub(super) struct Matcher<B> {
     peers: Vec<Waiting<B>>,
     n_posted: usize,
     n_unexpected: usize,
+    /// Bytes of the unexpected messages, as the wire counts them.
+    pub(super) bytes: UnexpectedBytes,
 }
 
 impl<B> Matcher<B> {
     /// A matcher without peers. Remembers the calls of `n_calls` operations, a power of two.
     pub(super) fn new(n_calls: usize) -> Self {
         let calls = Calls::with_capacity(n_calls);
-        Matcher { calls, peers: Vec::new(), n_posted: 0, n_unexpected: 0 }
+        let bytes = UnexpectedBytes::default();
+        Matcher { calls, peers: Vec::new(), n_posted: 0, n_unexpected: 0, bytes }
     }
 
     /// Adds a peer, with room for `usual` receives and as many messages, and returns its index.
@@ -81,11 +84,6 @@ impl<B> Matcher<B> {
     #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> Result<(), OtherCall> {
         if self.calls.enter(tag) { self.check_unexpected(tag) } else { Ok(()) }
-    }
-
-    /// As [`Endpoint::forget_calls`](super::Endpoint::forget_calls).
-    pub(super) fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.calls.forget(context, newest);
     }
 
     #[cold]
@@ -227,6 +225,21 @@ impl<B> Matcher<B> {
             peer.unexpected.clear();
         }
         (self.n_posted, self.n_unexpected) = (0, 0);
+        self.bytes.clear();
+    }
+}
+
+impl<B> Matching for Matcher<B> {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
+        self.calls.forget(context, newest);
+    }
+
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.bytes.set_limit(bytes);
+    }
+
+    fn unexpected(&mut self) -> UnexpectedBytes {
+        self.bytes
     }
 }
 

@@ -18,8 +18,8 @@
 //! - While [`Endpoint::is_flushed`] is false, a peer may depend on this rank's polling.
 //! - After [`Endpoint::abandon`] the endpoint does not access posted memory.
 //!
-//! A wire that reads or writes only registered memory has a [`Registry`]. A wire with failure detection has an
-//! [`Observer`].
+//! A wire that matches messages by itself has a [`Matching`], a wire that reads or writes only registered memory a
+//! [`Registry`], a wire with failure detection an [`Observer`].
 
 mod calls;
 mod clock;
@@ -255,22 +255,9 @@ pub trait Endpoint: Send {
     /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.
     fn end(&mut self) {}
 
-    /// Forgets the calls of operations with this context that are [`Tag::REMEMBERED`] or more before number `newest`,
-    /// before their numbers are used again; all of them without `newest`, before the context is used again. A wire
-    /// that compares no calls ignores it.
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        let _ = (context, newest);
-    }
-
-    /// Sets the limit for unexpected messages in bytes; to be called before the first message. A wire that stores
-    /// none ignores it.
-    fn limit_unexpected(&mut self, bytes: usize) {
-        let _ = bytes;
-    }
-
-    /// Statistics of unexpected messages.
-    fn unexpected(&self) -> UnexpectedBytes {
-        UnexpectedBytes::default()
+    /// What the wire remembers of messages, if it matches them by itself.
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        None
     }
 
     /// A number that changes when a part of a long message has moved, on a wire that moves messages in parts.
@@ -298,6 +285,19 @@ pub trait Endpoint: Send {
     fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
     }
+}
+
+/// Matching by the wire: the calls that it compares, and the unexpected messages that it stores.
+pub trait Matching {
+    /// Forgets the calls of operations with this context that are [`Tag::REMEMBERED`] or more before number `newest`,
+    /// before their numbers are used again; all of them without `newest`, before the context is used again.
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>);
+
+    /// Sets the limit for unexpected messages in bytes; to be called before the first message.
+    fn limit_unexpected(&mut self, bytes: usize);
+
+    /// Statistics of unexpected messages.
+    fn unexpected(&mut self) -> UnexpectedBytes;
 }
 
 /// Lets threads of a rank sleep until peers have something for the rank. A thread [`arm`](Bell::arm)s the bell, polls

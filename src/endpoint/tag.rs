@@ -27,7 +27,7 @@ impl Tag {
     /// Operations are numbered modulo this number.
     pub const OPERATIONS: u32 = 1 << Tag::OPERATION_BITS;
     /// Whenever the numbers of a communicator's operations pass a multiple of this, wires forget the calls of those
-    /// that are further back: [`forget_calls`](super::Endpoint::forget_calls).
+    /// that are further back: [`forget_calls`](super::Matching::forget_calls).
     pub const REMEMBERED: u32 = Tag::OPERATIONS / 4;
     /// Window of operations: if the numbers of two operations of a communicator differ by this or more, no rank posts
     /// messages of the later one before all of its own messages of the earlier one are done.

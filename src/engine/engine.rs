@@ -122,17 +122,22 @@ impl Engine {
 
     /// Counters of the bytes of unexpected messages, for all ports together.
     pub fn unexpected(&self) -> UnexpectedBytes {
-        let of_port = |port: &Arc<Port>| port.lock_state().endpoint.unexpected();
+        let of_port = |port: &Arc<Port>| {
+            let mut state = port.lock_state();
+            state.endpoint.matching().map(|matching| matching.unexpected()).unwrap_or_default()
+        };
         let all = self.group.ports.iter().map(of_port);
         all.reduce(UnexpectedBytes::and).unwrap_or_default()
     }
 
-    /// As [`Endpoint::forget_calls`](crate::endpoint::Endpoint::forget_calls), on all ports: also on those that the
+    /// As [`Matching::forget_calls`](crate::endpoint::Matching::forget_calls), on all ports: also on those that the
     /// operations of this communicator do not use at present.
     #[cold]
     pub(crate) fn forget_calls(&self, context: u64, newest: Option<u32>) {
         for port in &*self.group.ports {
-            port.lock_state().endpoint.forget_calls(context, newest);
+            if let Some(matching) = port.lock_state().endpoint.matching() {
+                matching.forget_calls(context, newest);
+            }
         }
     }
 

@@ -127,7 +127,9 @@ impl Opened {
         settings: Settings,
     ) -> Result<Communicator, Error> {
         let Opened { mut endpoints, small, small_pool, cache, .. } = self;
-        endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
+        for matching in endpoints.iter_mut().filter_map(|endpoint| endpoint.matching()) {
+            matching.limit_unexpected(unexpected_bytes);
+        }
         let engine = Engine::new(rank, shape.n_ranks(), endpoints, config, failure)?;
         let members = Members::world(rank, shape, map, segment_bytes, &settings.preferred);
         let world = WorldState::new(engine, small, small_pool, cache, settings);

@@ -9,13 +9,17 @@ use crate::common::mixed::{Mixed, latency};
 use crate::{endpoint, shm};
 
 use hopbine::endpoint::{
-    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, UnexpectedBytes, WireRegion,
 };
 use hopbine::{Drive, EmulationConfig, Wire, emulate};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use utofu_emu::Model;
+
+fn unexpected(port: &mut impl Endpoint) -> UnexpectedBytes {
+    port.matching().unwrap().unexpected()
+}
 
 /// Ports of some ranks and their events so far.
 struct Ports<E> {
@@ -30,7 +34,7 @@ struct Ports<E> {
 
 impl<E: Endpoint> Ports<E> {
     fn new(mut ports: Vec<E>, limit: usize) -> Self {
-        ports.iter_mut().for_each(|port| port.limit_unexpected(limit));
+        ports.iter_mut().for_each(|port| port.matching().unwrap().limit_unexpected(limit));
         let none = vec![Vec::new(); ports.len()];
         let polls = vec![true; ports.len()];
         Ports { polls, events: Vec::new(), sent: none.clone(), received: none, ports }
@@ -47,7 +51,7 @@ impl<E: Endpoint> Ports<E> {
                     other => panic!("{other:?}"),
                 }
             }
-            let bytes = port.unexpected();
+            let bytes = unexpected(port);
             assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
         }
     }
@@ -91,7 +95,7 @@ impl<E: Endpoint> Ports<E> {
             }
             self.poll();
         }
-        panic!("{tag:?} of rank {from} is stuck: {:?}", self.ports[to].unexpected());
+        panic!("{tag:?} of rank {from} is stuck: {:?}", unexpected(&mut self.ports[to]));
     }
 }
 
@@ -130,7 +134,7 @@ fn port_far_ahead<E: Endpoint>(ports: Vec<E>, len: usize) {
         ports.poll();
     }
     assert_eq!(ports.sent[0].len(), N as usize);
-    let bytes = ports.ports[1].unexpected();
+    let bytes = unexpected(&mut ports.ports[1]);
     assert!(bytes.now() == 0 && bytes.most() >= LIMIT / 2 && bytes.most() <= LIMIT, "{bytes:?}");
 }
 
@@ -213,8 +217,8 @@ fn in_any_order<E: Endpoint>(ports: Vec<E>, limit: usize, n_messages: u32, seed:
         ports.poll();
     }
     assert_eq!(ports.sent.iter().map(Vec::len).sum::<usize>(), n_messages as usize);
-    for port in &ports.ports {
-        assert!(port.unexpected().now() == 0 && port.is_flushed());
+    for port in &mut ports.ports {
+        assert!(unexpected(port).now() == 0 && port.is_flushed());
     }
 }
 

@@ -174,13 +174,14 @@ impl State {
             bytes = buffered_bytes(&unexpected);
             self.matcher.add_unexpected(index as usize, unexpected);
         }
+        let has_room = self.matcher.bytes.keep(bytes);
         let Some(Unexpected { body: Body::Short { data, held }, .. }) =
             self.matcher.last_unexpected(index as usize)
         else {
             return;
         };
         data.extend_from_slice(part);
-        if !self.unexpected.keep(bytes) {
+        if !has_room {
             self.peers[index as usize].credits.hold();
             *held += 1;
         }
@@ -192,7 +193,7 @@ impl State {
         index: u32,
         unexpected: &Unexpected,
     ) -> Result<(), WireError> {
-        self.unexpected.release(buffered_bytes(unexpected));
+        self.matcher.bytes.release(buffered_bytes(unexpected));
         let Body::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };
         self.peers[index as usize].credits.release(held);
         self.return_credits(index)

@@ -84,8 +84,7 @@ use super::calls::CALLS;
 use super::lists::hand_over;
 use super::matcher::Matcher;
 use super::{
-    Endpoint, Event, LAST_WAIT, Observer, Posted, RecvPost, SendPost, Status, UnexpectedBytes,
-    WireError,
+    Endpoint, Event, LAST_WAIT, Matching, Observer, Posted, RecvPost, SendPost, Status, WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -133,7 +132,6 @@ struct State {
     /// Events for the next poll to report.
     events: Vec<Event>,
     matcher: Matcher<Body>,
-    unexpected: UnexpectedBytes,
     /// Receives that have met a short message whose last parts have not arrived.
     n_partial: usize,
     /// Polls since the port last looked at the ring.
@@ -183,7 +181,6 @@ impl MpiEndpoint {
             pending: Vec::new(),
             events: Vec::with_capacity(64),
             matcher: Matcher::new(CALLS),
-            unexpected: UnexpectedBytes::default(),
             n_partial: 0,
             n_polls: 0,
             n_quiet: 0,
@@ -269,16 +266,8 @@ impl Endpoint for MpiEndpoint {
         }
     }
 
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.state.matcher.forget_calls(context, newest);
-    }
-
-    fn limit_unexpected(&mut self, bytes: usize) {
-        self.state.unexpected.set_limit(bytes);
-    }
-
-    fn unexpected(&self) -> UnexpectedBytes {
-        self.state.unexpected
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        Some(&mut self.state.matcher)
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {
@@ -379,7 +368,6 @@ impl State {
         self.matcher.clear();
         self.peers.iter_mut().for_each(Peer::abandon);
         self.n_partial = 0;
-        self.unexpected.clear();
         self.pending.clear();
         self.events.clear();
         if self.ring.cancel(end) {

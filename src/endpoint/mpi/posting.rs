@@ -141,7 +141,7 @@ impl State {
         let index = self.peers.len() as u32;
         self.peers.push(Peer::new(rank));
         self.matcher.add_peer(0);
-        self.unexpected.add_window(Peer::WINDOW_BYTES);
+        self.matcher.bytes.add_window(Peer::WINDOW_BYTES);
         self.peer_of_rank[rank as usize] = index;
         index
     }

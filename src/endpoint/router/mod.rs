@@ -9,8 +9,8 @@
 mod tests;
 
 use super::{
-    Endpoint, Event, Observer, Posted, RecvPost, Registry, SendPost, Status, UnexpectedBytes,
-    WireError,
+    Endpoint, Event, Matching, Observer, Posted, RecvPost, Registry, SendPost, Status,
+    UnexpectedBytes, WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -88,19 +88,8 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
         self.far.end();
     }
 
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.near.forget_calls(context, newest);
-        self.far.forget_calls(context, newest);
-    }
-
-    /// Half of it for either wire.
-    fn limit_unexpected(&mut self, bytes: usize) {
-        self.near.limit_unexpected(bytes / 2);
-        self.far.limit_unexpected(bytes / 2);
-    }
-
-    fn unexpected(&self) -> UnexpectedBytes {
-        self.near.unexpected().and(self.far.unexpected())
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        Some(self)
     }
 
     fn n_parts(&self) -> u64 {
@@ -125,6 +114,26 @@ impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
 impl<N: Endpoint, F: Endpoint> Router<N, F> {
     fn observers(&mut self) -> impl Iterator<Item = &mut dyn Observer> {
         self.near.observer().into_iter().chain(self.far.observer())
+    }
+
+    fn matchings(&mut self) -> impl Iterator<Item = &mut dyn Matching> {
+        self.near.matching().into_iter().chain(self.far.matching())
+    }
+}
+
+impl<N: Endpoint, F: Endpoint> Matching for Router<N, F> {
+    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
+        self.matchings().for_each(|matching| matching.forget_calls(context, newest));
+    }
+
+    /// Half of it for either wire.
+    fn limit_unexpected(&mut self, bytes: usize) {
+        self.matchings().for_each(|matching| matching.limit_unexpected(bytes / 2));
+    }
+
+    fn unexpected(&mut self) -> UnexpectedBytes {
+        let both = self.matchings().map(|matching| matching.unexpected());
+        both.reduce(UnexpectedBytes::and).unwrap_or_default()
     }
 }
 

@@ -138,7 +138,7 @@ impl ShmEndpoint {
         let bytes = buffered_bytes(&unexpected);
         self.matcher.add_unexpected(peer, unexpected);
         let Peer { inbox, is_held, .. } = &mut self.peers[peer];
-        if bytes > 0 && !self.unexpected.keep(bytes) && !std::mem::replace(is_held, true) {
+        if bytes > 0 && !self.matcher.bytes.keep(bytes) && !std::mem::replace(is_held, true) {
             inbox.hold(true);
             self.n_held += 1;
         }
@@ -169,8 +169,8 @@ impl ShmEndpoint {
     /// Uncounts an unexpected message that took `bytes`, and resumes held peers if there is room.
     #[inline]
     fn release_unexpected(&mut self, bytes: usize) {
-        self.unexpected.release(bytes);
-        if self.n_held > 0 && self.unexpected.has_room() {
+        self.matcher.bytes.release(bytes);
+        if self.n_held > 0 && self.matcher.bytes.has_room() {
             self.release_held();
         }
     }

@@ -62,9 +62,7 @@ use super::Posted;
 use super::lists::hand_over;
 use super::matcher::Matcher;
 use super::validation::InvalidField;
-use super::{
-    Bell, Endpoint, Event, Observer, RecvPost, SendPost, Status, UnexpectedBytes, WireError,
-};
+use super::{Bell, Endpoint, Event, Matching, Observer, RecvPost, SendPost, Status, WireError};
 use crate::Rank;
 use crate::error::Blame;
 use crate::slab::Slab;
@@ -155,7 +153,6 @@ pub struct ShmEndpoint {
     views: Vec<(usize, Staged)>,
     next_views: Vec<(usize, Staged)>,
     matcher: Matcher<Body>,
-    unexpected: UnexpectedBytes,
     /// Number of peers that have been asked to send no short messages.
     n_held: usize,
     n_polls: u32,
@@ -354,23 +351,14 @@ impl Endpoint for ShmEndpoint {
         self.backlog.clear();
         self.events.clear();
         self.matcher.clear();
-        self.unexpected.clear();
     }
 
     fn n_parts(&self) -> u64 {
         self.n_parts
     }
 
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.matcher.forget_calls(context, newest);
-    }
-
-    fn limit_unexpected(&mut self, bytes: usize) {
-        self.unexpected.set_limit(bytes);
-    }
-
-    fn unexpected(&self) -> UnexpectedBytes {
-        self.unexpected
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        Some(&mut self.matcher)
     }
 
     fn observer(&mut self) -> Option<&mut dyn Observer> {

@@ -22,7 +22,7 @@ use crate::endpoint::calls::CALLS;
 use crate::endpoint::matcher::Matcher;
 use crate::endpoint::meeting::{agree, check_protocol, exchange_error, with_protocol};
 use crate::endpoint::validation::{InvalidField, check_range};
-use crate::endpoint::{Bell, Rank, UnexpectedBytes, WireError};
+use crate::endpoint::{Bell, Rank, WireError};
 use crate::slab::Slab;
 
 /// The call that errors name.
@@ -221,9 +221,8 @@ impl ShmEndpoint {
             is_held: false,
             rendezvous_mode: RendezvousMode::of(can_read),
         };
-        let mut unexpected = UnexpectedBytes::default();
-        unexpected.add_window(locals.len() * WINDOW_BYTES);
         let mut matcher = Matcher::new(CALLS);
+        matcher.bytes.add_window(locals.len() * WINDOW_BYTES);
         locals.iter().for_each(|_| _ = matcher.add_peer(0));
         ShmEndpoint {
             rank: locals[me].0,
@@ -250,7 +249,6 @@ impl ShmEndpoint {
             views: Vec::with_capacity(16),
             next_views: Vec::with_capacity(16),
             matcher,
-            unexpected,
             n_held: 0,
             n_polls: 0,
             n_parts: 0,

@@ -88,7 +88,7 @@ impl SimEndpoint {
     /// A message has come before its receive. The credit of an eager one may be kept with it.
     fn keep(&mut self, peer: usize, mut message: Unexpected<Body>) {
         message.body = match message.body {
-            Body::Eager(bytes) if !self.unexpected.keep(bytes.len() + RECORD_BYTES) => {
+            Body::Eager(bytes) if !self.matcher.bytes.keep(bytes.len() + RECORD_BYTES) => {
                 Body::Held(bytes)
             }
             body => body,
@@ -102,7 +102,7 @@ impl SimEndpoint {
     /// A receive has been posted, whose message may have been kept.
     fn release_unexpected(&mut self, peer: usize, body: &Body) {
         if let Body::Eager(bytes) | Body::Held(bytes) = body {
-            self.unexpected.release(bytes.len() + RECORD_BYTES);
+            self.matcher.bytes.release(bytes.len() + RECORD_BYTES);
         }
         if let Body::Held(_) = body {
             self.credits_to_return[peer] += 1;

@@ -60,10 +60,9 @@ use crate::error::Blame;
 use crate::slab::Slab;
 
 use super::matcher::{Matcher, OtherCall, of_another_call};
-use super::unexpected::UnexpectedBytes;
 use super::{
-    Clock, Endpoint, Event, MemoryRange, Observer, Owner, Posted, RecvPost, Registry, SendPost,
-    Slot, Status, Tag, WireError, WireRegion, given_up,
+    Clock, Endpoint, Event, Matching, MemoryRange, Observer, Owner, Posted, RecvPost, Registry,
+    SendPost, Slot, Status, Tag, WireError, WireRegion, given_up,
 };
 use clock::RankClock;
 use inbound::{Body, CmaRecv, OpenView, RendezvousRecv};
@@ -115,7 +114,6 @@ pub struct SimEndpoint {
     events: Vec<Event>,
     registrations: Registrations,
     unfenced: Option<Rank>,
-    unexpected: UnexpectedBytes,
     /// Posts in a row that were deferred for want of a credit.
     n_deferred: u32,
     open: Open,
@@ -148,7 +146,6 @@ impl SimEndpoint {
             events: Vec::new(),
             registrations: Registrations::default(),
             unfenced: None,
-            unexpected: UnexpectedBytes::default(),
             n_deferred: 0,
             open: Open::default(),
             answer: None,
@@ -180,7 +177,7 @@ impl SimEndpoint {
         self.credits.push(core.params.credits);
         self.credits_to_return.push(0);
         let WireParams { credits, eager_bytes, .. } = core.params;
-        self.unexpected.add_window(credits as usize * (eager_bytes + inbound::RECORD_BYTES));
+        self.matcher.bytes.add_window(credits as usize * (eager_bytes + inbound::RECORD_BYTES));
         peer
     }
 
@@ -271,23 +268,14 @@ impl Endpoint for SimEndpoint {
         self.cma_recvs.clear();
         self.cico_sends.clear();
         self.events.clear();
-        self.unexpected.clear();
         self.credits_to_return.fill(0);
         let due = std::mem::take(&mut self.next_views);
         self.views.extend(due.into_iter().map(|(_, view)| view));
         self.end_views(&mut core);
     }
 
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.matcher.forget_calls(context, newest);
-    }
-
-    fn limit_unexpected(&mut self, bytes: usize) {
-        self.unexpected.set_limit(bytes);
-    }
-
-    fn unexpected(&self) -> UnexpectedBytes {
-        self.unexpected
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        Some(&mut self.matcher)
     }
 
     fn registry(&mut self) -> Option<&mut dyn Registry> {

@@ -18,10 +18,10 @@ use super::params::{DeviceParams, one};
 use super::simulation::{SimWire, Simulated};
 use super::trace::TraceStep;
 use crate::Rank;
-use crate::endpoint::UnexpectedBytes;
 use crate::endpoint::utofu::{CacheView, OnNode, Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
-    Clock, Endpoint, Event, Observer, Posted, RecvPost, Registry, SendPost, Status, Time, WireError,
+    Clock, Endpoint, Event, Matching, Observer, Posted, RecvPost, Registry, SendPost, Status, Time,
+    WireError,
 };
 use crate::error::Blame;
 use crate::memory::Cache;
@@ -254,16 +254,8 @@ impl Endpoint for SimulatedUtofu {
         self.inner.flush()
     }
 
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.inner.forget_calls(context, newest);
-    }
-
-    fn limit_unexpected(&mut self, bytes: usize) {
-        self.inner.limit_unexpected(bytes);
-    }
-
-    fn unexpected(&self) -> UnexpectedBytes {
-        self.inner.unexpected()
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        self.inner.matching()
     }
 
     fn is_flushed(&self) -> bool {

@@ -224,7 +224,7 @@ impl UtofuEndpoint {
             Bytes::Tiny(data.len() as u8, bytes)
         };
         let mut buffered = Buffered { bytes, holds_credit: false };
-        buffered.holds_credit = !self.unexpected.keep(buffered.bytes());
+        buffered.holds_credit = !self.matcher.bytes.keep(buffered.bytes());
         if buffered.holds_credit {
             self.peers[index as usize].incoming[buffered.ring() as usize].hold();
         }
@@ -241,7 +241,7 @@ impl UtofuEndpoint {
         fits: bool,
         recv: &RecvPost,
     ) -> Result<(), WireError> {
-        self.unexpected.release(buffered.bytes());
+        self.matcher.bytes.release(buffered.bytes());
         let incoming = &mut self.peers[index as usize].incoming[buffered.ring() as usize];
         if buffered.holds_credit {
             incoming.release();

@@ -90,8 +90,8 @@ use utofu::{Stadd, UtofuError};
 use super::lists::hand_over;
 use super::matcher::Matcher;
 use super::{
-    Arrival, Clock, Endpoint, Event, LAST_WAIT, Observer, Posted, Rank, RecvPost, Registry,
-    SendPost, Status, Tag, Time, UnexpectedBytes, WireError, WireRegion, given_up,
+    Arrival, Clock, Endpoint, Event, LAST_WAIT, Matching, Observer, Posted, Rank, RecvPost,
+    Registry, SendPost, Status, Tag, Time, WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
 use crate::planted::{self, Planted};
@@ -136,7 +136,6 @@ pub struct UtofuEndpoint {
     pending: Vec<u32>,
     /// Peers with messages that wait for credits.
     waiting: Vec<u32>,
-    unexpected: UnexpectedBytes,
     /// Announced receives, sorted by STADD.
     rendezvous_recvs: Vec<RendezvousRecv>,
     /// Puts into `rendezvous_recvs` that have not arrived.
@@ -285,7 +284,6 @@ impl Endpoint for UtofuEndpoint {
         self.waiting.clear();
         self.matcher.clear();
         self.void_announcements.clear();
-        self.unexpected.clear();
         self.rendezvous_recvs.clear();
         self.puts.clear();
         self.batch.clear();
@@ -305,16 +303,8 @@ impl Endpoint for UtofuEndpoint {
         self.registrar.revoke();
     }
 
-    fn forget_calls(&mut self, context: u64, newest: Option<u32>) {
-        self.matcher.forget_calls(context, newest);
-    }
-
-    fn limit_unexpected(&mut self, bytes: usize) {
-        self.unexpected.set_limit(bytes);
-    }
-
-    fn unexpected(&self) -> UnexpectedBytes {
-        self.unexpected
+    fn matching(&mut self) -> Option<&mut dyn Matching> {
+        Some(&mut self.matcher)
     }
 
     fn registry(&mut self) -> Option<&mut dyn Registry> {
@@ -360,7 +350,7 @@ impl UtofuEndpoint {
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
         let peer = Peer::new(rank, vcq, mailbox, Channel::new(index, memory));
-        self.unexpected.add_window(Buffered::window_bytes(peer.local_channel.window));
+        self.matcher.bytes.add_window(Buffered::window_bytes(peer.local_channel.window));
         let usual = usual_messages(peer.local_channel.window);
         let numbers = [(); 2].map(|()| self.matcher.add_peer(usual));
         debug_assert_eq!(numbers, [from_peer(index), to_peer(index)]);

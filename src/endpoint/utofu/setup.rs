@@ -19,7 +19,7 @@ use super::{POOL_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
 use crate::endpoint::calls::CALLS;
 use crate::endpoint::matcher::Matcher;
 use crate::endpoint::meeting::{agree, check_protocol, with_protocol};
-use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
+use crate::endpoint::{Rank, Time, WireError};
 use crate::memory::Pages;
 use crate::slab::Slab;
 
@@ -210,7 +210,6 @@ fn finish(
         channels: Vec::new(),
         pending: Vec::new(),
         waiting: Vec::new(),
-        unexpected: UnexpectedBytes::default(),
         rendezvous_recvs: Vec::with_capacity(USUAL_PUTS),
         n_announced: 0,
         rendezvous_sends: Slab::with_capacity(USUAL_PUTS),
