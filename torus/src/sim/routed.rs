@@ -196,7 +196,9 @@ pub struct RoutedMessage<'a> {
 impl RoutedPlan {
     /// Whether the prediction is that of all ranks: all ranks are followed, or in every step the messages of each
     /// rank cross as many links, and meet as many messages on their busiest link, as those of every other rank. If
-    /// not, the rank that stands for all has the longest route and the busiest link.
+    /// not, the rank that stands for all has the longest route and the busiest link. Messages of different lanes are
+    /// compared in steps of the same number only: where lanes get apart in time and share links, the prediction may be
+    /// a few per cent off.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
