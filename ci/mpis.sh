@@ -37,7 +37,8 @@ for builder in openmpi5 mpich5 mpich5-abi intel; do
   (
     use_mpi $builder 2>/dev/null || exit 0
     . capi/mpi/build.sh
-    [ -e "$prefix/lib/hopbine/$(mpi_variant)" ] || log env ONLY=doors PREFIX="$prefix" MPIFC= ./install.sh
+    variant=$(mpi_variant)
+    [ -e "$prefix/lib/hopbine/$variant" ] || log env ONLY=doors PREFIX="$prefix" MPIFC= ./install.sh
   )
 done
 ls "$prefix/lib/hopbine"
@@ -102,7 +103,7 @@ check_programs() {
 # HB_ calls, in shared memory and by messages of the program's own MPI, whose library is the only one there.
 check_hb() {
   local kind said how libraries=$MPIS/${mpi%-abi}/lib
-  kind=$prefix/lib/hopbine/$(. capi/mpi/build.sh && mpi_variant)
+  kind=$prefix/lib/hopbine/$(. capi/mpi/build.sh && mpi_variant) || return 1
   local flags
   read -ra flags <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs hopbine-hb)"
   $MPICC -std=gnu11 -O1 -w examples/mpi/heat.c "-L$kind" "${flags[@]}" "-Wl,-rpath,$kind:$prefix/lib" -lm -o "$out/hb-$mpi" || return 1
