@@ -46,8 +46,8 @@ static int combine(const struct layout *of, MPI_Op op, char *in, char *inout, MP
 }
 
 /* Combines row 0 with row 1, the result with row 2, and so on up to row `last`. Each row r then holds the combination
- * of ranks 0 to r. Rows hold `n` elements without holes. */
-static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int last) {
+ * of ranks 0 to r. Rows hold `n` elements without holes; elements with holes lie in the two rooms meanwhile. */
+static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int last, const struct room rooms[2]) {
     const MPI_Count bytes = n * of->is.bytes;
     int code = MPI_SUCCESS;
     if (of->is.contiguous) {
@@ -55,18 +55,14 @@ static int fold(const struct layout *of, MPI_Op op, char *rows, MPI_Count n, int
             code = combine(of, op, rows + (r - 1) * bytes, rows + r * bytes, n);
         return code;
     }
-    struct room rooms[2] = {{NULL, NULL}, {NULL, NULL}};
-    int good = open_room(&rooms[0], of, n) && open_room(&rooms[1], of, n);
-    good = good && pack_or_unpack(rows, rooms[0].at, n, of->type, of->is.bytes, 1);
+    int good = pack_or_unpack(rows, rooms[0].at, n, of->type, of->is.bytes, 1);
     for (int r = 1; good && code == MPI_SUCCESS && r <= last; r++) {
         char *const before = rooms[(r - 1) % 2].at, *const here = rooms[r % 2].at;
         good = pack_or_unpack(rows + r * bytes, here, n, of->type, of->is.bytes, 1);
         if (good) code = combine(of, op, before, here, n);
         good = good && pack_or_unpack(rows + r * bytes, here, n, of->type, of->is.bytes, 0);
     }
-    free(rooms[0].memory);
-    free(rooms[1].memory);
-    return good ? code : MPI_ERR_NO_MEM;
+    return good ? code : MPI_ERR_INTERN;
 }
 
 int serve_ordered(struct call *call, const struct state *state, int *code, int *error) {
@@ -116,19 +112,24 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
     char *const row = malloc((size_t)bytes + 1);
     char *const rows = malloc((size_t)(is_short ? bytes * size : mine * size) + 1);
     char *result = NULL;
-    int good = row && rows && pack_or_unpack(row, from, n, of.type, of.is.bytes, 0);
+    /* All memory is there before the first message, so that a rank without any has not begun the call. */
+    struct room rooms[2] = {{NULL, NULL}, {NULL, NULL}};
+    const MPI_Count combined_here = is_short ? n : mine / of.is.bytes;
+    int good = row && rows;
+    for (int i = 0; i < 2 && good && !of.is.contiguous; i++) good = open_room(&rooms[i], &of, combined_here);
+    good = good && pack_or_unpack(row, from, n, of.type, of.is.bytes, 0);
     *code = HOPBINE_SUCCESS;
     if (!good) {
         *error = MPI_ERR_NO_MEM;
     } else if (is_short) {
         *code = c == REDUCE ? hopbine_gather(row, rows, bytes, HOPBINE_UINT8, call->root, state->comm)
                             : hopbine_allgather(row, rows, bytes, HOPBINE_UINT8, state->comm);
-        if (*code == HOPBINE_SUCCESS && gives_result) *error = fold(&of, call->op, rows, n, size - 1);
+        if (*code == HOPBINE_SUCCESS && gives_result) *error = fold(&of, call->op, rows, n, size - 1, rooms);
         const int which = c == SCAN ? rank : c == EXSCAN ? rank - 1 : size - 1;
         if (gives_result && which >= 0) result = rows + which * bytes;
     } else {
         *code = hopbine_alltoallv(row, lengths, starts, rows, own, row_starts, HOPBINE_UINT8, state->comm);
-        if (*code == HOPBINE_SUCCESS) *error = fold(&of, call->op, rows, mine / of.is.bytes, size - 1);
+        if (*code == HOPBINE_SUCCESS) *error = fold(&of, call->op, rows, combined_here, size - 1, rooms);
         char *const combined = rows + (size - 1) * mine;
         const int is_well = *code == HOPBINE_SUCCESS && *error == MPI_SUCCESS;
         if (scatters) {
@@ -151,6 +152,8 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
         *error = MPI_ERR_INTERN;
     free(row);
     free(rows);
+    free(rooms[0].memory);
+    free(rooms[1].memory);
     free(lengths);
     return 1;
 }

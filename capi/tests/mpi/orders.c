@@ -152,6 +152,28 @@ static void padded(void) {
     MPI_Type_free(&type);
 }
 
+/* While it is set, calloc() gives no memory for a block of elements. */
+static int is_without_memory;
+void *__libc_calloc(size_t n, size_t bytes);
+void *calloc(size_t n, size_t bytes) {
+    return is_without_memory && n * bytes >= N ? NULL : __libc_calloc(n, bytes);
+}
+
+/* A rank that gets no memory has sent nothing yet: it makes the call again, for which the others wait. Only with
+ * `padded`, too. */
+static void without_memory(MPI_Datatype type, MPI_Op op) {
+    fill(send, N);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    is_without_memory = rank == 1;
+    int error = MPI_Allreduce(send, recv, N, type, op, MPI_COMM_WORLD);
+    EXPECT(error == (is_without_memory ? MPI_ERR_NO_MEM : MPI_SUCCESS));
+    is_without_memory = 0;
+    if (rank == 1) error = MPI_Allreduce(send, recv, N, type, op, MPI_COMM_WORLD);
+    EXPECT(error == MPI_SUCCESS);
+    for (int i = 0; i < N; i++) EXPECT(is_right(recv[i], up_to(size - 1, i)));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 /* Sent blocks lie between received blocks; then one block is sent to all ranks. */
 static void interleaved(void) {
     int board[4 * MOST], counts[MOST], even[MOST], odd[MOST], none[MOST];
@@ -182,7 +204,7 @@ int main(int argc, char **argv) {
     reductions(resized, op, 30);
     reductions(resized, op, 1000);
     pairs();
-    if (argc > 1 && strcmp(argv[1], "padded") == 0) padded();
+    if (argc > 1 && strcmp(argv[1], "padded") == 0) padded(), without_memory(resized, op);
     interleaved();
     MPI_Op_free(&op);
     MPI_Type_free(&resized);
