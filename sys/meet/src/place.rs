@@ -58,9 +58,10 @@ impl Place {
                 Launched::without_size(get).filter(|_| rank.or(size).is_none())
             {
                 return Err(SIZE.unset(format!(
-                    "set (1: each process is a world), or the ranks must meet through MPI (MPI_Init first, or a \
-                     program linked to MPI: MESSAGES=yes) or hopbine_init_exchange: {name}={value} shows a launcher \
-                     that does not say the number of ranks"
+                    "set (1: each process is a world; more: together with {} and {}), or the ranks must meet \
+                     through MPI (MPI_Init first, or a program linked to MPI: MESSAGES=yes) or \
+                     hopbine_init_exchange: {name}={value} shows a launcher that does not say the number of ranks",
+                    RANK.name, RENDEZVOUS.name
                 )));
             }
             return Ok(Place { rank: 0, size: 1, launched: None });
@@ -158,6 +159,10 @@ mod tests {
         ] {
             let error = with(vars).unwrap_err();
             assert!(error.contains(wanted), "{error}");
+            // What is missing besides is named at once.
+            let names = ["HOPBINE_SIZE", "HOPBINE_RANK", "HOPBINE_RENDEZVOUS"];
+            let is_whole = names.iter().all(|name| error.contains(name));
+            assert!(is_whole || !error.contains("is not set"), "{error}");
         }
     }
 }
