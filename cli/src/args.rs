@@ -193,15 +193,17 @@ const LONGEST: u64 = 1 << 30;
 /// # Errors
 /// [`CliError::Read`].
 pub fn read(path: &Path) -> Result<String, CliError> {
-    let whole = |file: File| {
-        let mut text = String::new();
-        if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
-            return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
-        }
-        Ok(text)
-    };
     let text = File::open(path).and_then(whole);
     text.map_err(|source| CliError::Read { path: path.to_owned(), source })
+}
+
+/// The text of an open file, at most [`LONGEST`] bytes.
+pub fn whole(file: File) -> io::Result<String> {
+    let mut text = String::new();
+    if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
+        return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+    }
+    Ok(text)
 }
 
 /// Reads a schedule, as written by `plan --format schedule`, if this host has memory for all its plans.

@@ -3,11 +3,11 @@
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use hopbine_meet::print_remark;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 
 use super::error::CliError;
 
@@ -179,6 +179,29 @@ enum Replacement {
 /// `FILE.part`, which has what a long command has found for FILE so far.
 pub fn part_path(file: &Path) -> PathBuf {
     with_suffix(file, ".part")
+}
+
+/// Opens `FILE.part`, if it exists. Nothing but a regular file is opened, since another user may have put a link or a pipe
+/// into a shared directory.
+pub fn open_part(path: &Path) -> io::Result<Option<File>> {
+    // Without NONBLOCK, opening a pipe would wait for its other end.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match File::options().read(true).custom_flags(flags.bits() as i32).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let is_file = file.metadata()?.is_file();
+    if is_file { Ok(Some(file)) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
+/// Replaces `FILE.part` as a whole, but nothing other than a regular file, as in [`open_part`].
+///
+/// # Errors
+/// [`CliError::Write`].
+pub fn replace_part(path: &Path, text: String) -> Result<(), CliError> {
+    let target = path.to_owned();
+    let part = Replacement::Whole { text: text.into(), target, before: None, part: None };
+    part.finish().map_err(|source| CliError::Write { path: path.to_owned(), source })
 }
 
 fn with_suffix(file: &Path, suffix: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use super::cell::CellResult;
 use super::staging::Staging;
 use crate::args;
 use crate::error::CliError;
-use crate::output::{OutputArg, part_path};
+use crate::output::{open_part, part_path, replace_part};
 
 /// The measurements and their file, which is replaced as a whole.
 pub struct State {
@@ -33,11 +33,11 @@ impl State {
     pub fn of(table: &Path, settings: &str) -> Result<Self, CliError> {
         let path = part_path(table);
         let fresh = SavedState { of: settings.to_owned(), found: Vec::new(), staging: None };
-        if !path.exists() {
-            return Ok(State { path, saved: fresh });
-        }
+        let text = open_part(&path).and_then(|file| file.map(args::whole).transpose());
+        let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+        let Some(text) = text else { return Ok(State { path, saved: fresh }) };
         let wrong = |message: String| CliError::Text { path: path.clone(), message };
-        let saved: SavedState = serde_json::from_str(&args::read(&path)?).map_err(|error| {
+        let saved: SavedState = serde_json::from_str(&text).map_err(|error| {
             wrong(format!(
                 "it does not hold measurements of `hopbine tune` ({error}); remove it to start again"
             ))
@@ -93,8 +93,7 @@ impl State {
     }
 
     fn write(&self) -> Result<(), CliError> {
-        let text = serde_json::to_string(&self.saved).expect("numbers and texts");
-        OutputArg::to(&self.path).write(&text)
+        replace_part(&self.path, serde_json::to_string(&self.saved).expect("numbers and texts"))
     }
 
     /// Removes the file, since all measurements are complete.
@@ -137,5 +136,27 @@ mod tests {
         std::fs::write(directory.path().join("mine.toml.part"), "{").unwrap();
         let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
         assert!(refused.contains("remove it to start again"), "{refused}");
+    }
+
+    /// Another user may put a link or a pipe into a shared directory, also before the first measurement is kept.
+    #[test]
+    fn what_is_no_file_is_neither_read_nor_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let [table, target] = ["mine.toml", "target"].map(|name| directory.path().join(name));
+        let part = part_path(&table);
+        let mut state = State::of(&table, "4 ranks").unwrap();
+        state.set_staging(Staging::default()).unwrap();
+        std::fs::rename(&part, &target).unwrap();
+        let before = std::fs::read(&target).unwrap();
+        std::os::unix::fs::symlink(&target, &part).unwrap();
+        state.saved.of.push_str(" or more");
+        assert!(state.write().is_err() && State::of(&table, "4 ranks").is_err());
+        assert_eq!(std::fs::read(&target).unwrap(), before);
+        assert!(part.is_symlink());
+        std::fs::remove_file(&part).unwrap();
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, &part, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let refused = State::of(&table, "4 ranks").map(drop).unwrap_err().to_string();
+        assert!(refused.contains("mine.toml.part: it is not a regular file"), "{refused}");
     }
 }
