@@ -116,7 +116,8 @@ fn text(info: &Info) -> String {
         format!("{} of {}, {} on this node", info.rank, info.size, info.ranks_per_node),
     );
     lines.add("messages", info.wires());
-    lines.add("torus", format!("{} at ({})", info.torus, joined(&info.coordinates, ",")));
+    let place = joined(&info.coordinates, ",");
+    lines.add("torus", format!("{} at ({place}), from {}", info.torus, info.torus_source));
     lines.add("node", format!("({}) in x, y, z, a, b, c", joined(&info.tofu_coordinates, ",")));
     lines.add("ports", format!("{}, driven by {}", info.ports, info.driven_by));
     lines.add("waiting", if info.own_cores { "spins" } else { "gives way" });

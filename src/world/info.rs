@@ -35,6 +35,9 @@ pub struct Info {
     pub memory_reading: Reading,
     /// Shape of the world.
     pub torus: String,
+    /// Where that shape is from, in words: `HOPBINE_TORUS`, Fujitsu MPI, the Tofu device, the hosts; without these, the
+    /// number of ranks.
+    pub torus_source: &'static str,
     /// This rank's coordinates in that shape.
     pub coordinates: Vec<u32>,
     /// Ports of this rank.

@@ -62,6 +62,8 @@ pub(super) struct StartupFacts {
     /// Backends that cannot be used, each with the reason.
     pub(super) tried: Vec<(String, String)>,
     pub(super) coords: [u8; 6],
+    /// Where the torus is from, in words.
+    pub(super) torus_source: &'static str,
     pub(super) ranks_per_node: u32,
     pub(super) n_hosts: u32,
     /// Ranks with which this one communicates through shared memory.
@@ -231,11 +233,12 @@ impl World {
         };
         let neighbourhood = Neighbourhood::exchange(exchange.as_mut(), &record, common, &sources)?;
         let layout_error = |reason| Error::Layout { rank, reason };
-        let given = neighbourhood
-            .placement
-            .map(Placement::shape_and_map)
-            .transpose()
-            .map_err(layout_error)?;
+        let (placement, torus_source) = match neighbourhood.placement {
+            Some((placement, source)) => (Some(placement), source),
+            None if torus.is_some() => (None, TORUS.name),
+            None => (None, "the number of ranks"),
+        };
+        let given = placement.map(Placement::shape_and_map).transpose().map_err(layout_error)?;
         let (wire, hosts) = (backend.wire(), &neighbourhood.hosts);
         let (shape, map) = lay_out(&wanted_map, torus, given, wire, n_ranks, hosts, per_node)
             .map_err(layout_error)?;
@@ -300,6 +303,7 @@ impl World {
             backend,
             tried,
             coords,
+            torus_source,
             ranks_per_node: neighbourhood.ranks_per_node,
             n_hosts: neighbourhood.n_hosts,
             in_memory,
@@ -363,6 +367,7 @@ impl World {
             in_memory: facts.in_memory,
             memory_reading: facts.reading.clone(),
             torus: comm.shape().to_string(),
+            torus_source: facts.torus_source,
             coordinates: comm.coordinates().as_slice().to_vec(),
             ports: comm.n_ports(),
             workers: facts.pinning.n_workers,

@@ -57,8 +57,8 @@ pub(super) struct Neighbourhood {
     pub(super) several_on_a_node: bool,
     /// Other ranks with the same node number and the same host.
     pub(super) neighbours: u32,
-    /// Places of the ranks' nodes in the torus, if they are known.
-    pub(super) placement: Option<Placement>,
+    /// Places of the ranks' nodes in the torus, if they are known, and their source in words.
+    pub(super) placement: Option<(Placement, &'static str)>,
     /// The host of each rank, if requested; else empty.
     pub(super) hosts: Vec<u64>,
 }
@@ -98,11 +98,12 @@ impl Neighbourhood {
         let hosts = || records.iter().map(|record| record.host);
         let by_torus_place =
             |mine| from_torus_places(mine, records.iter().map(|record| record.torus_place));
-        let logical = || sources.logical.and_then(by_torus_place);
+        let logical = || Some((sources.logical.and_then(by_torus_place)?, "Fujitsu MPI"));
+        let coords = || records.iter().map(|record| record.coords);
         let otherwise = || match sources.source {
             Source::Settings => None,
-            Source::TofuCoordinates => from_tofu(records.iter().map(|record| record.coords)),
-            Source::Hosts => from_hosts(&hosts().collect::<Vec<_>>()),
+            Source::TofuCoordinates => Some((from_tofu(coords())?, "the Tofu device")),
+            Source::Hosts => Some((from_hosts(&hosts().collect::<Vec<_>>())?, "the hosts")),
         };
         Ok(Neighbourhood {
             node: share(&|other| other.coords == record.coords),
@@ -152,7 +153,7 @@ pub fn torus_of_nodes(
     let sources = PlacementSources { logical: None, source, per_node: None, hosts: false };
     let placement = Neighbourhood::exchange(exchange, &record, common, &sources)?.placement;
     let wrong = |reason| Error::Layout { rank: exchange.rank() as u32, reason };
-    placement.map(Placement::shape_and_map).transpose().map_err(wrong)
+    placement.map(|(placement, _)| placement.shape_and_map()).transpose().map_err(wrong)
 }
 
 #[cfg(test)]
@@ -166,8 +167,8 @@ mod tests {
     use super::super::placement::Logical;
     use super::*;
 
-    /// The shape of a job on the nodes with these coordinates, for which Fujitsu MPI reports these sizes.
-    fn shape_of(coords: &[[u8; 6]], sizes: [u32; 3]) -> String {
+    /// The shape of a job on the nodes with these coordinates and its source, for which Fujitsu MPI reports these sizes.
+    fn shape_of(coords: &[[u8; 6]], sizes: [u32; 3]) -> (String, &'static str) {
         let exchanges = LocalExchange::group(coords.len(), Duration::from_secs(60));
         let of_rank = |(mut exchange, rank): (LocalExchange, usize)| {
             let at = [0, 1, 2].map(|dim| {
@@ -184,13 +185,13 @@ mod tests {
             let (logical, source) = (logical.as_ref(), Source::TofuCoordinates);
             let sources = PlacementSources { logical, source, per_node: None, hosts: false };
             let near = Neighbourhood::exchange(&mut exchange, &record, common, &sources).unwrap();
-            near.placement.unwrap().shape_and_map().unwrap().0.to_string()
+            let (placement, source) = near.placement.unwrap();
+            (placement.shape_and_map().unwrap().0.to_string(), source)
         };
         std::thread::scope(|threads| {
             let ranks = exchanges.into_iter().zip(0..);
             let spawned: Vec<_> = ranks.map(|rank| threads.spawn(move || of_rank(rank))).collect();
-            let shapes: Vec<String> =
-                spawned.into_iter().map(|thread| thread.join().unwrap()).collect();
+            let shapes: Vec<_> = spawned.into_iter().map(|thread| thread.join().unwrap()).collect();
             assert!(shapes.iter().all(|shape| *shape == shapes[0]), "{shapes:?}");
             shapes[0].clone()
         })
@@ -202,10 +203,10 @@ mod tests {
         let nodes = tofu_box.logical_shape().unwrap();
         let unit: Vec<[u8; 6]> =
             (0..12).map(|node| tofu_box.unfold(nodes.coord(Vertex(node)))).collect();
-        assert_eq!(shape_of(&unit, [12, 0, 0]), nodes.to_string());
+        assert_eq!(shape_of(&unit, [12, 0, 0]), (nodes.to_string(), "the Tofu device"));
         // More dimensions are those that the job has asked for.
-        assert_eq!(shape_of(&unit, [6, 2, 0]), "6x2");
+        assert_eq!(shape_of(&unit, [6, 2, 0]), ("6x2".to_owned(), "Fujitsu MPI"));
         // Less than a unit is no box.
-        assert_eq!(shape_of(&unit[..5], [5, 0, 0]), "5");
+        assert_eq!(shape_of(&unit[..5], [5, 0, 0]), ("5".to_owned(), "Fujitsu MPI"));
     }
 }

@@ -520,9 +520,11 @@ fn info_tells_of_every_rank() {
         let line = format!("[{rank}] rank          {rank} of 4, 2 on this node");
         assert!(out.contains(&line), "{out}");
     }
+    assert!(out.contains(", from HOPBINE_TORUS\n"), "{out}");
     assert!(out.contains("butterfly") && out.contains("HOPBINE_RANKS_PER_NODE=2"), "{out}");
     let output = launch(&["-n", "1"], &[hopbine, "info", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&well(&output)).unwrap();
+    assert_eq!(json["torus_source"], "HOPBINE_TORUS");
     assert_eq!(json["backend"], "emu");
     assert_eq!(json["onesided"]["max_putget_size"], 16_777_215);
     assert!(json["registration_cache"]["hits"].is_u64());
