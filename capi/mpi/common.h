@@ -59,7 +59,7 @@ struct call {
 /* Serves a call and sets *code, or returns 0: then MPI has to be called, and passed() after it. */
 int serve(struct call *call, int *code);
 
-/* Adds a call that MPI has served to the report; returns `code`. */
+/* Adds a call that MPI has served to the report, unless it has failed; returns `code`. */
 int passed(const struct call *call, int code);
 
 /* Starts hopbine on all ranks of MPI_COMM_WORLD, unless that has been tried. Collective; any thread of a rank may make

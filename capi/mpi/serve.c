@@ -140,43 +140,42 @@ int serve(struct call *call, int *code) {
     return served;
 }
 
-/* Whether the report computes a call's bytes from its send side. The send side of a scatter and the receive side of a
- * gather are significant on the root only, and a side with MPI_IN_PLACE is not. */
-static int is_send_side(const struct call *call) {
-    const enum collective c = call->collective;
-    if (c == SCATTER || c == SCATTERV) return call->root == MPI_ROOT || call->recv == MPI_IN_PLACE;
-    if (c == GATHER || c == GATHERV) return call->root != MPI_ROOT && call->send != MPI_IN_PLACE;
-    return call->send != MPI_IN_PLACE && (call->send_count != 0 || c == ALLGATHERV || c == ALLTOALLV);
-}
-
-/* The call's largest block, as the report has it for an alltoallv that hopbine serves. */
-static MPI_Count largest(const struct call *call, const void *counts) {
-    const int n = n_blocks(call);
-    MPI_Count most = 0;
+/* Bytes of the largest block of one side, or of the vector of a call without blocks. */
+static MPI_Count bytes_of(const struct call *call, MPI_Datatype type, MPI_Count count, const void *counts) {
+    const int n = counts ? n_blocks(call) : 0;
+    MPI_Count most = counts ? 0 : count, size = 0;
     for (int r = 0; r < n; r++) {
-        const MPI_Count count = call->lists->is_wide ? ((const MPI_Count *)counts)[r] : ((const int *)counts)[r];
+        count = call->lists->is_wide ? ((const MPI_Count *)counts)[r] : ((const int *)counts)[r];
         most = count > most ? count : most;
     }
-    return most;
+    if (most <= 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS) return 0;
+    return most * size;
+}
+
+/* The largest block that this rank sends or receives, as the report has it for calls that hopbine serves. With a root
+ * of MPI_PROC_NULL no argument is significant, and between groups only one side of a root's. */
+static MPI_Count reported_bytes(const struct call *call) {
+    const enum collective c = call->collective;
+    const struct lists none = {0}, *const lists = call->lists ? call->lists : &none;
+    if (call->root == MPI_PROC_NULL || c == ALLTOALLW) return 0;
+    if (is_reduction(c)) return bytes_of(call, call->recv_type, call->recv_count, lists->send_counts);
+    int is_inter = 0, rank = 0;
+    PMPI_Comm_test_inter(call->comm, &is_inter);
+    PMPI_Comm_rank(call->comm, &rank);
+    const int is_root = is_inter ? call->root == MPI_ROOT : call->root == rank;
+    const int scatters = c == SCATTER || c == SCATTERV, gathers = c == GATHER || c == GATHERV;
+    const int sends = scatters ? is_root : gathers ? !is_root : call->send != MPI_IN_PLACE;
+    const int receives = scatters ? !is_root : !gathers || is_root;
+    const MPI_Count sent = sends ? bytes_of(call, call->send_type, call->send_count, lists->send_counts) : 0;
+    const MPI_Count received = receives ? bytes_of(call, call->recv_type, call->recv_count, lists->recv_counts) : 0;
+    return sent > received ? sent : received;
 }
 
 int passed(const struct call *call, int code) {
-    if (!wants_report || !call->reason) return code;
-    MPI_Count bytes = 0, size = 0;
-    const enum collective c = call->collective;
-    /* With a root of MPI_PROC_NULL no argument is significant. */
-    if (code == MPI_SUCCESS && call->root != MPI_PROC_NULL && c != ALLTOALLW) {
-        const int is_sent = is_send_side(call);
-        const MPI_Datatype type = is_sent ? call->send_type : call->recv_type;
-        /* Null if the side is one block. */
-        const void *counts = NULL;
-        if (call->lists) counts = is_sent || c == REDUCE_SCATTER ? call->lists->send_counts : call->lists->recv_counts;
-        const MPI_Count count = counts ? largest(call, counts) : is_sent ? call->send_count : call->recv_count;
-        if (count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS) bytes = count * size;
-    }
+    if (!wants_report || !call->reason || code != MPI_SUCCESS) return code;
     char by[96];
     snprintf(by, sizeof by, "MPI: %s", call->reason);
-    hopbine_report_add(call_name(call->collective, call->form), (uint64_t)bytes, by,
+    hopbine_report_add(call_name(call->collective, call->form), (uint64_t)reported_bytes(call), by,
                        PMPI_Wtime() - call->began);
     return code;
 }

@@ -68,7 +68,7 @@ fn served_by(found: Result<Explanation, Error>) -> String {
     found.map_or_else(|error| error.to_string(), |explanation| explanation.to_string())
 }
 
-/// Makes a call, and records it if a report was requested.
+/// Makes a call, and records it if a report was requested and the call succeeds.
 pub(crate) fn timed(
     comm: &Communicator,
     call: &Call,
@@ -80,11 +80,13 @@ pub(crate) fn timed(
     let start = Instant::now();
     let outcome = make();
     let time = start.elapsed();
-    record_call(call.collective.to_string(), call.bytes(), served_by(comm.explain(call)), time);
+    if outcome.is_ok() {
+        record_call(call.collective.to_string(), call.bytes(), served_by(comm.explain(call)), time);
+    }
     outcome
 }
 
-/// A call with a request, recorded from its start to its end.
+/// A call with a request, recorded from its start to its end, if it succeeds.
 pub(crate) struct CallRecord {
     call: String,
     bytes: u64,

@@ -94,6 +94,10 @@ fn a_report() {
     std::fs::set_permissions(&quiet, Permissions::from_mode(0o755)).expect("its owner's");
     let (said, _) = run_with(&quiet, 2, &["12"], &variables);
     assert!(said.contains("correct"), "{said}");
+    // A call that has failed is not in it.
+    let refused = compile(dir.path(), "gcc", C, &[root().join("capi/tests/library/calls.c")]);
+    let (_, report) = run_with(&refused, 1, &[], &[("HOPBINE_REPORT", "1")]);
+    assert!(report.contains("\nallreduce ") && !report.contains("no such algorithm"), "{report}");
 }
 
 /// A runtime of OpenMP that binds threads leaves the main thread one core. The others are the rank's all the same.

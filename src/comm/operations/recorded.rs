@@ -1,7 +1,5 @@
 //! Records calls in the rank's timeline, if there is one.
 
-use hopbine_torus::Collective;
-
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
 use crate::comm::forms::explain::Explanation;
@@ -19,16 +17,12 @@ fn id((context, operation): (u64, u32)) -> u64 {
 }
 
 impl Call<'_> {
-    /// Bytes of the vector, or of a rank's block. For an alltoall with a list of blocks: those of the largest block,
-    /// on which its duration depends most.
+    /// Bytes of the vector, or of a rank's block. With lists of blocks: those of the largest block in them, on which the
+    /// call's duration depends most, also on a rank whose own block is empty.
     pub fn bytes(&self) -> u64 {
-        let listed = match self.collective {
-            Collective::Alltoall => self.send_blocks.as_ref().or(self.recv_blocks.as_ref()),
-            _ => None,
-        };
-        let count =
-            listed.map_or(self.count, |list| list.counts.iter().copied().max().unwrap_or(0));
-        count.saturating_mul(self.dtype.size_bytes() as u64)
+        let lists = [&self.send_blocks, &self.recv_blocks].into_iter().flatten();
+        let largest = lists.flat_map(|list| list.counts.iter().copied()).max();
+        largest.unwrap_or(self.count).saturating_mul(self.dtype.size_bytes() as u64)
     }
 }
 
@@ -101,7 +95,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use hopbine_torus::Shape;
+    use hopbine_torus::{Collective, Shape};
 
     use super::*;
     use crate::comm::call::blocks::Blocks;
@@ -111,14 +105,16 @@ mod tests {
     use crate::world::{EmulationConfig, emulate};
 
     #[test]
-    fn an_alltoall_of_blocks_has_the_bytes_of_the_largest() {
+    fn a_call_with_lists_has_the_bytes_of_the_largest_block() {
         let counts = [0, 3, 5, 1];
-        let mut call = Call::new(Collective::Alltoall, 0, Dtype::F64);
-        call.send_blocks = Some(Blocks::new(&counts));
-        assert_eq!(call.bytes(), 40);
-        // In place they belong to the receive buffer.
-        (call.recv_blocks, call.send_blocks) = (call.send_blocks.take(), None);
-        assert_eq!(call.bytes(), 40);
+        // A rank that sends nothing may receive, and the root of a gather may have an empty block.
+        for collective in [Collective::Alltoall, Collective::Gather] {
+            let mut call = Call::new(collective, 0, Dtype::F64);
+            call.recv_blocks = Some(Blocks::new(&counts));
+            assert_eq!(call.bytes(), 40);
+            call.send_blocks = Some(Blocks::new(&[0; 4]));
+            assert_eq!(call.bytes(), 40);
+        }
         assert_eq!(Call::new(Collective::Alltoall, 7, Dtype::F64).bytes(), 56);
     }
 
