@@ -87,7 +87,7 @@ fn table(variables: &[&Variable]) -> Report {
         ]
     });
     let heading = format!("{} environment variables", variables.len());
-    Report { about: vec![], heading, columns, rows: rows.collect(), notes: vec![] }
+    Report { heading, columns, rows: rows.collect(), ..Report::default() }
 }
 
 /// The reference page of the documentation.

@@ -30,7 +30,7 @@ pub struct RowsArg {
 }
 
 /// A table of results with its heading and notes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The parameters of the request, for JSON.
     pub about: Vec<(&'static str, Value)>,

@@ -176,13 +176,12 @@ fn of_residuals(residuals: &[Residual]) -> Report {
     ];
     columns.extend(accuracy_columns());
     Report {
-        about: Vec::new(),
         heading:
             "\nResiduals: |predicted / measured - 1|, and the mean of ln(predicted / measured)"
                 .to_owned(),
         columns,
         rows: residuals.iter().map(row).collect(),
-        notes: Vec::new(),
+        ..Report::default()
     }
 }
 

@@ -93,8 +93,6 @@ pub(super) fn log(state: &State) -> Report {
     });
     let rows = rows.collect();
     Report {
-        about: Vec::new(),
-        heading: String::new(),
         columns: vec![
             Column::text("collective", "collective"),
             Column::number("bytes", "bytes"),
@@ -109,6 +107,6 @@ pub(super) fn log(state: &State) -> Report {
             Column::number("anew_over_before", "over before"),
         ],
         rows,
-        notes: Vec::new(),
+        ..Report::default()
     }
 }
