@@ -34,8 +34,11 @@ logs=target/nightly-logs
 # PACKAGE...: of Debian's.
 need() { ! $install || apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
 
-# As users build it: without the feature `internals`, which tests bring.
-lints() { cargo clippy --quiet -p hopbine -p hopbine-cli -p hopbine-capi -- -D warnings; }
+# As users build it: without the feature `internals`, which tests bring. Links of private documentation count, too.
+lints() {
+  cargo clippy --quiet -p hopbine -p hopbine-cli -p hopbine-capi -- -D warnings &&
+    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items -p hopbine -p hopbine-torus
+}
 
 # The oldest compiler that the packages name, with default features and without. (In test.sh, clippy knows what is
 # newer in the standard library.)

@@ -1,7 +1,7 @@
 //! The engine, which executes plans.
 //!
 //! [`compile()`] turns a plan and the sizes of a call into a [`Program`], a static graph of
-//! sends, receives, copies and folds over regions of four buffers. A [`PortRun`] executes one
+//! sends, receives, copies and folds over regions of four buffers. A [`PortRun`](run::port_run::PortRun) executes one
 //! port's part of it over an [`Endpoint`](crate::endpoint::Endpoint). [`Engine`] holds the
 //! ports of a rank and the threads that drive them.
 //!

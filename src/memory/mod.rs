@@ -3,12 +3,12 @@
 //!
 //! A registration pins pages and is expensive, so it is kept after use ([`Cache`]). It must never outlive its memory:
 //! a range that is unmapped and mapped again has other pages at the same address, and a kept registration still leads
-//! to the old ones. An [`EventSource`] therefore announces every range that loses its pages; [`ProcessEvents`] is the
-//! source for a real process.
-//! If no source works (neither userfaultfd nor changed functions of the C library: see [`ProcessEvents`]) and the
-//! program is not trusted either ([`KeepRule::Trust`]), calls on few data keep the user's memory off the wire
-//! ([`CacheConfig::stage_bytes`]), and longer ones register it for each call. Persistent collectives avoid this,
-//! since they register once. [`CacheStats`] reports which case applies.
+//! to the old ones. An [`EventSource`] therefore announces every range that loses its pages;
+//! [`ProcessEvents`](monitor::ProcessEvents) is the source for a real process. If no source works (neither userfaultfd
+//! nor changed functions of the C library: see `ProcessEvents`) and the program is not trusted either
+//! ([`KeepRule::Trust`]), calls on few data keep the user's memory off the wire ([`CacheConfig::stage_bytes`]), and
+//! longer ones register it for each call. Persistent collectives avoid this, since they register once. [`CacheStats`]
+//! reports which case applies.
 //!
 //! Prior art: the registration caches of UCX
 //! (`src/ucs/memory/rcache.c`) and libfabric (`prov/util/src/util_mr_cache.c`).

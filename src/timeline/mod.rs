@@ -1,9 +1,10 @@
 //! The timeline of a rank (`HOPBINE_TRACE`): its calls, and each message and local task of its ports.
 //!
 //! Ports append [`Record`]s to rings of a fixed size, each under its port's mutex, with time stamps that cost a few
-//! nanoseconds ([`Ticks`]). Besides the text of a call that is made for the first time, nothing is allocated, written or
-//! converted before tear-down. A full ring overwrites its oldest records and counts them. At tear-down the rank writes its records to its own file as Chrome trace JSON
-//! (Google's "Trace Event Format"); `hopbine trace` merges the files of all ranks.
+//! nanoseconds ([`Ticks`](ticks::Ticks)). Besides the text of a call that is made for the first time, nothing is
+//! allocated, written or converted before tear-down. A full ring overwrites its oldest records and counts them. At
+//! tear-down the rank writes its records to its own file as Chrome trace JSON (Google's "Trace Event Format"); `hopbine
+//! trace` merges the files of all ranks.
 //!
 //! The engine knows only the trait [`Sink`]. Without a timeline the sink is `()`, whose functions are empty.
 

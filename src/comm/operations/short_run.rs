@@ -1,4 +1,4 @@
-//! Calls without a plan that are started, once or repeatedly: see [`Requests`](crate::comm::state::small::Requests).
+//! Calls without a plan that are started, once or repeatedly: see [`Requests`].
 
 use std::sync::{Arc, Weak};
 

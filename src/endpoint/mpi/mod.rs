@@ -2,9 +2,9 @@
 //!
 //! # Protocol
 //! - *Short* messages follow a header of 32 bytes in the same MPI message and are copied on both sides: up to
-//!   [`EAGER_BYTES`] if a send takes MPI long, less if it does not (`lengths`). A message that is longer than what
-//!   MPI sends eagerly goes in parts, each behind a header. All headers have one MPI tag and match receives that each
-//!   port keeps posted, its ring.
+//!   [`EAGER_BYTES`](header::EAGER_BYTES) if a send takes MPI long, less if it does not (`lengths`). A message that is
+//!   longer than what MPI sends eagerly goes in parts, each behind a header. All headers have one MPI tag and match
+//!   receives that each port keeps posted, its ring.
 //! - *Long* messages go from region to region in an MPI message of their own: without a header if a lane carries
 //!   them, that is by an MPI tag that both sides compute (`lanes`), otherwise right behind a header.
 //!
@@ -48,11 +48,11 @@
 //! was found on a thread that may not call MPI, and receives are open. MPI cannot cancel sends either;
 //! for these `abandon` waits 100 ms at most. Ranks give up at about the same time, so each one also receives and drops
 //! what its peers have sent (`drain`), which completes the peers' sends. A send whose receiver does not poll in that
-//! time stays with MPI, which may read its memory later: the bytes that MPI sends ahead, or all of them if the receiver,
-//! not having heard of the failure, posts a receive for it, or gives up. The receiver may then get arbitrary bytes:
-//! here this wire breaks the contract of endpoints. [`end`](Endpoint::end) returns everything to MPI, which may be
-//! finalised when all ranks are done. Neither Open MPI nor MPICH waits in `MPI_Finalize` for unmatched sends (`unmet`
-//! in sys/mpi/tests/mpi; MPICH over UCX reports that some are left).
+//! time stays with MPI, which may read its memory later: the bytes that MPI sends ahead, or all of them if the
+//! receiver, not having heard of the failure, posts a receive for it, or gives up. The receiver may then get arbitrary
+//! bytes: here this wire breaks the contract of endpoints. [`end`](Endpoint::end) returns everything to MPI, which may
+//! be finalised when all ranks are done. Neither Open MPI nor MPICH waits in `MPI_Finalize` for unmatched sends
+//! (`unmet` in sys/mpi/tests/mpi; MPICH over UCX reports that some are left).
 
 mod drain;
 pub mod ffi;

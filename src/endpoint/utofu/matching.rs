@@ -2,8 +2,8 @@
 //! length or call.
 //!
 //! # Differences
-//! The side that knows both the send and the receive compares them, and reports
-//! [`Event::Differs`](crate::endpoint::Event::Differs) if they differ. The other side completes, too:
+//! The side that knows both the send and the receive compares them, and reports [`Event::Differs`] if they differ. The
+//! other side completes, too:
 //!
 //! | send | receive | compared by | the other side |
 //! | --- | --- | --- | --- |

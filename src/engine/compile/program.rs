@@ -1,9 +1,9 @@
 //! Programs: what one rank executes, independent of addresses.
 //!
 //! A [`Program`] holds, for each port, a static graph of tasks over regions of four buffers.
-//! [`crate::engine::compile`](fn@crate::engine::compile) creates it once, and [`PortRun`](crate::engine::PortRun)
-//! executes it any number of times, on any buffers of the right size. It does not depend on the algorithm, the
-//! element type (only the element's size) or the endpoint.
+//! [`crate::engine::compile`](fn@crate::engine::compile) creates it once, and
+//! [`PortRun`](crate::engine::run::port_run::PortRun) executes it any number of times, on any buffers of the right
+//! size. It does not depend on the algorithm, the element type (only the element's size) or the endpoint.
 
 use crate::Rank;
 

@@ -8,8 +8,9 @@
 //!
 //! # Events that are missed
 //! System calls that do not go through the C library, those of the dynamic loader (`dlclose`), and the truncation of
-//! a shared file by other processes. [`EventSource::settled`] checks whether the jumps are intact, since another
-//! library may overwrite them. If they are not, all registrations end, and none is kept from then on.
+//! a shared file by other processes. [`EventSource::settled`](super::EventSource::settled) checks whether the jumps are
+//! intact, since another library may overwrite them. If they are not, all registrations end, and none is kept from then
+//! on.
 //!
 //! # Restrictions on hooks
 //! Hooks run inside `malloc` and in signal handlers: they write atomics and make the system call, and nothing else.

@@ -270,7 +270,7 @@ impl Task {
     /// The reducer, if this rank folds.
     ///
     /// # Errors
-    /// [`Error::Reduce`](crate::error::Error::Reduce).
+    /// [`Error::Reduce`].
     #[inline]
     pub(super) fn reducer(&self, call: &Call) -> Result<Option<Reducer>, Error> {
         let op = call.op.filter(|_| self.folds);

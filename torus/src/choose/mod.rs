@@ -3,8 +3,8 @@
 //! A [`DecisionTable`] has rules. A rule is for some collectives on the shapes of a [`ShapeClass`] and some numbers
 //! of ports; its rows are for intervals of sizes. The choice depends only on values that all ranks of a call share:
 //! the [`Query`]. For a shape without a class the nearest class decides or, if the table has a [`Model`] for the
-//! shape, the row of the nearest classes that the network model predicts to be [`fastest`]. Other crates read tables
-//! from text; this module has their meaning and their checks ([`DecisionTable::new`],
+//! shape, the row of the nearest classes that the network model predicts to be [`fastest`](fn@fastest). Other crates
+//! read tables from text; this module has their meaning and their checks ([`DecisionTable::new`],
 //! [`DecisionTable::check_served`]).
 //!
 //! Similar to MPICH's selection by JSON files (src/mpi/coll/coll_selection) and UCC's scores, with classes of shapes

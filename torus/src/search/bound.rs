@@ -7,11 +7,11 @@
 //!
 //! m(t + 1) >= m(t) + max(post + bytes x ns per byte + latency, k post) + k poll
 //!
-//! for k messages. [`chain`] adds this up over the steps of a lane. The bytes of a step follow from the sizes of its
-//! pattern's sets and of the sets that the other dimensions have left (algorithms.md section 2). Whole vectors are
-//! forwarded in segments and have three bounds: the first segment's chain, the bytes that the port sends, and its
-//! thread's work. On the way from or to the root, ranks without a message in a step do not wait. The bounds of this
-//! way, and of trees, are the longest path and the bytes that the root's port moves.
+//! for k messages. [`BoundModel::chain`] adds this up over the steps of a lane. The bytes of a step follow from the
+//! sizes of its pattern's sets and of the sets that the other dimensions have left (algorithms.md section 2). Whole
+//! vectors are forwarded in segments and have three bounds: the first segment's chain, the bytes that the port sends,
+//! and its thread's work. On the way from or to the root, ranks without a message in a step do not wait. The bounds of
+//! this way, and of trees, are the longest path and the bytes that the root's port moves.
 
 use std::ops::Add;
 

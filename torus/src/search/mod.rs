@@ -20,8 +20,8 @@
 //! to follow all ranks, only the registry's own rows count for trees and rooted collectives.
 //!
 //! The search has no clock. [`Search::next`] returns one schedule after the other, and [`Search::learn`] records
-//! their costs, so the caller may stop at any time, or predict several schedules at once. [`best_of`] stops after a
-//! number of predictions, so equal requests have equal results.
+//! their costs, so the caller may stop at any time, or predict several schedules at once. [`best_of`](fn@best_of) stops
+//! after a number of predictions, so equal requests have equal results.
 
 mod best_of;
 mod bound;

@@ -7,8 +7,8 @@
 //!
 //! In an exchange every rank, or leader, sends one message for every displacement along the exchange's axes,
 //! `batch` of them at a time: with 1 the exchange is pairwise, with all it is non-blocking. Displacements are in
-//! the order of [`rounds`]. If blocks go directly to their owners, a step has one message, and `batch` steps are in
-//! flight at a time. Otherwise blocks are packed, and there is memory to pack one step: a step has `batch`
+//! the order of [`rounds`](fn@rounds). If blocks go directly to their owners, a step has one message, and `batch` steps
+//! are in flight at a time. Otherwise blocks are packed, and there is memory to pack one step: a step has `batch`
 //! messages, and one step is in flight at a time.
 //!
 //! With a single exchange and no leaders, lanes share the working space, and the displacements of each round are
