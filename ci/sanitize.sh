@@ -263,7 +263,7 @@ run_thread() {
     --skip memory_comes_back --skip two_threads_of_every_process \
     --skip processes_tell_each_other --skip when_a_rank_panics_everybody_ends
   tests 14 --test ranks -- "${how[@]}" --exact \
-    emulated::every_algorithm_on_2x3 emulated::every_algorithm_on_2x3x2 \
+    emulated::every_algorithm_on_2x3 emulated::every_algorithm_on_2x2x2 \
     emulated::every_algorithm_on_a_ring_of_5 emulated::every_algorithm_with_workers \
     emulated::one_rank_alone emulated::defaults_choose_something_right emulated::puts_are_cut \
     emulated::types_and_operators emulated::wrong_calls_are_refused_and_harmless \
