@@ -207,7 +207,8 @@ address_ranks() {
 
 address_communicators() {
   tests 30 --test processes -- communicators:: gates:: mismatch:: reg_cache:: \
-    --skip memory_comes_back --skip processes_tell_each_other --skip can_be_trusted --skip trust_is_refused
+    --skip memory_comes_back --skip processes_tell_each_other --skip both_ranks_that_disagree \
+    --skip can_be_trusted --skip trust_is_refused
 }
 
 address_collectives() { tests 14 --test processes -- collectives::; }
@@ -215,18 +216,23 @@ address_collectives() { tests 14 --test processes -- collectives::; }
 # What ends with a failure leaves behind what a peer may still write to, as the library promises, and one
 # test forgets requests: without the search for leaks.
 address_failures() {
-  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 10 --test processes --test ranks -- --exact \
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 12 --lib --test processes --test ranks -- --exact \
     again::a_world_that_has_failed_can_be_followed_by_another \
     chaos::ranks_survive_random_failures_in_shared_memory \
     chaos::ranks_survive_random_failures_on_the_emulated_device \
-    mismatch::processes_tell_each_other requests::dropped_and_forgotten_requests_complete \
+    engine::tests::workers_wake_after_the_first_messages_of_all_ports \
+    mismatch::both_ranks_that_disagree_are_told_to_all mismatch::processes_tell_each_other \
+    requests::dropped_and_forgotten_requests_complete \
     lost::all_that_are_missing_can_be_asked_for lost::a_rank_in_another_call_is_named \
     duplicate_ends::what_outlives_a_communicator_works_and_what_outlives_the_world_refuses \
     duplicate_ends::when_a_rank_panics_everybody_ends \
     ending::a_panic_in_a_worker_is_a_failure_of_its_rank
 }
 
-address_units() { tests 200 "${few[@]}" --test library -- --skip what_the_allocator_gives_back --skip the_allocator_can; }
+address_units() {
+  tests 200 "${few[@]}" --test library -- --skip what_the_allocator_gives_back --skip the_allocator_can \
+    --skip workers_wake_after_the_first_messages
+}
 
 # Not without_userfaultfd and what_the_allocator_gives_back, here and elsewhere: a sanitizer's allocator makes its
 # system calls itself, past the C library's functions, which are what these tests watch. Nor where the C library's

@@ -183,12 +183,12 @@ fn a_thread_that_is_ending_can_call() {
     }
     let job = Job::threads(Job::coords_for_shape(&[1]).unwrap());
     let (codes, came) = mpsc::channel();
+    let mut buffer = [0; 8];
     let play = || {
         // Thread-local values are dropped in the reverse order of their first uses.
         LAST_CALLS.with(|last| {
             let entered = job.enter(0);
-            let (mut gate, buffer) = (0, vec![0; 8].leak());
-            let end = EndPoint::open(buffer);
+            let (mut gate, end) = (0, EndPoint::open(&mut buffer));
             // SAFETY: valid addresses.
             unsafe {
                 assert_eq!(c::utofu_alloc_vbg(0, 1, 0, &mut gate), 0);
