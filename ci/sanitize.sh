@@ -242,7 +242,7 @@ address_wires() {
     --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker --skip without_userfaultfd
 }
 
-# Not where the launcher's output is closed: it ends before the threads that read those of its ranks, with what they hold.
+# Not where the launcher's output is closed: it ends before the threads that read its ranks' outputs.
 address_commands() { tests 20 --test command -- launched:: --skip a_closed_output; }
 
 address_conformance() {
