@@ -18,6 +18,16 @@ int n_blocks(const struct call *call) {
     return n;
 }
 
+int is_call_root(const struct call *call) {
+    const enum collective c = call->collective;
+    int is_inter = 0, rank = 0;
+    if (c != GATHER && c != GATHERV && c != SCATTER && c != SCATTERV) return 1;
+    PMPI_Comm_test_inter(call->comm, &is_inter);
+    if (is_inter) return call->root == MPI_ROOT;
+    PMPI_Comm_rank(call->comm, &rank);
+    return call->root == rank;
+}
+
 /* Packs or unpacks one element of more bytes than MPI_Pack can count, by a message from this rank to itself. The
  * message has a communicator of its own, since several threads may do this at once. */
 static int copy_huge(char *packed, char *unpacked, MPI_Datatype type, MPI_Count each, int is_back) {

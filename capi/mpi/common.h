@@ -94,6 +94,9 @@ int call_missing_function(const struct call *call, const char *name, MPI_Info in
 /* Number of blocks in the lists of a call. */
 int n_blocks(const struct call *call);
 
+/* Whether this rank is the root of a gather or scatter; 1 for other calls. */
+int is_call_root(const struct call *call);
+
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
 

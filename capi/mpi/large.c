@@ -9,16 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether this rank is the root of a call, or the call has none. */
-static int is_root(const struct call *call, int is_inter) {
-    const enum collective c = call->collective;
-    int rank = 0;
-    if (c != GATHER && c != GATHERV && c != SCATTER && c != SCATTERV) return 1;
-    if (is_inter) return call->root == MPI_ROOT;
-    PMPI_Comm_rank(call->comm, &rank);
-    return call->root == rank;
-}
-
 static int fits(MPI_Count count) { return INT_MIN <= count && count <= INT_MAX; }
 
 /* MPI_ERR_COUNT if a count that this rank has to give does not fit an int, else MPI_SUCCESS. */
@@ -81,10 +71,8 @@ static int fail(const struct call *call, int error) {
 static int narrow_and_call(const struct call *call, MPI_Info info) {
     const struct lists *const lists = call->lists;
     const int *given[N_LISTS] = {NULL};
-    int is_inter = 0;
     if (call->comm == MPI_COMM_NULL) return call_with_int_counts(call, given, info);
-    PMPI_Comm_test_inter(call->comm, &is_inter);
-    const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call) : 0;
+    const int root = is_call_root(call), n = lists && root ? n_blocks(call) : 0;
     int error = error_of(call, root);
     if (error != MPI_SUCCESS || n == 0)
         return error == MPI_SUCCESS ? call_with_int_counts(call, given, info) : fail(call, error);

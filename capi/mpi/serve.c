@@ -159,10 +159,7 @@ static MPI_Count reported_bytes(const struct call *call) {
     const struct lists none = {0}, *const lists = call->lists ? call->lists : &none;
     if (call->root == MPI_PROC_NULL || c == ALLTOALLW) return 0;
     if (is_reduction(c)) return bytes_of(call, call->recv_type, call->recv_count, lists->send_counts);
-    int is_inter = 0, rank = 0;
-    PMPI_Comm_test_inter(call->comm, &is_inter);
-    PMPI_Comm_rank(call->comm, &rank);
-    const int is_root = is_inter ? call->root == MPI_ROOT : call->root == rank;
+    const int is_root = is_call_root(call);
     const int scatters = c == SCATTER || c == SCATTERV, gathers = c == GATHER || c == GATHERV;
     const int sends = scatters ? is_root : gathers ? !is_root : call->send != MPI_IN_PLACE;
     const int receives = scatters ? !is_root : !gathers || is_root;

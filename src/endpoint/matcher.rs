@@ -238,7 +238,7 @@ impl<B> Matching for Matcher<B> {
         self.bytes.set_limit(bytes);
     }
 
-    fn unexpected(&mut self) -> UnexpectedBytes {
+    fn unexpected_bytes(&mut self) -> UnexpectedBytes {
         self.bytes
     }
 }

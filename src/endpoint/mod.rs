@@ -297,7 +297,7 @@ pub trait Matching {
     fn limit_unexpected(&mut self, bytes: usize);
 
     /// Statistics of unexpected messages.
-    fn unexpected(&mut self) -> UnexpectedBytes;
+    fn unexpected_bytes(&mut self) -> UnexpectedBytes;
 }
 
 /// Lets threads of a rank sleep until peers have something for the rank. A thread [`arm`](Bell::arm)s the bell, polls

@@ -124,7 +124,11 @@ impl Engine {
     pub fn unexpected(&self) -> UnexpectedBytes {
         let of_port = |port: &Arc<Port>| {
             let mut state = port.lock_state();
-            state.endpoint.matching().map(|matching| matching.unexpected()).unwrap_or_default()
+            state
+                .endpoint
+                .matching()
+                .map(|matching| matching.unexpected_bytes())
+                .unwrap_or_default()
         };
         let all = self.group.ports.iter().map(of_port);
         all.reduce(UnexpectedBytes::and).unwrap_or_default()

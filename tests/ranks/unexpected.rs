@@ -18,7 +18,7 @@ use rand::{Rng, SeedableRng};
 use utofu_emu::Model;
 
 fn unexpected(port: &mut impl Endpoint) -> UnexpectedBytes {
-    port.matching().unwrap().unexpected()
+    port.matching().unwrap().unexpected_bytes()
 }
 
 /// Ports of some ranks and their events so far.

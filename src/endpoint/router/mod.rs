@@ -131,8 +131,8 @@ impl<N: Endpoint, F: Endpoint> Matching for Router<N, F> {
         self.matchings().for_each(|matching| matching.limit_unexpected(bytes / 2));
     }
 
-    fn unexpected(&mut self) -> UnexpectedBytes {
-        let both = self.matchings().map(|matching| matching.unexpected());
+    fn unexpected_bytes(&mut self) -> UnexpectedBytes {
+        let both = self.matchings().map(|matching| matching.unexpected_bytes());
         both.reduce(UnexpectedBytes::and).unwrap_or_default()
     }
 }
