@@ -89,13 +89,13 @@ building() {
 
 stage "formatting" cargo fmt --all --check
 stage "lints" clippy
-stage "documentation" documentation
 stage "building" building
 stage "tests" tests
 stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm
 stage "under MPI" limited 1500 ci/mpi.sh
 # These compute, compile, wait, or emulate on one core: no many ranks.
+beside "documentation" documentation
 beside "chaos" chaos
 beside "installation" limited 900 env PROFILE=dev ci/install.sh
 beside "job scripts" limited 120 ci/jobscripts.sh

@@ -198,7 +198,6 @@ without=$work/without
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 trap 'rm -rf "$work" "$target"/debug/.fingerprint/hopbine-capi-*' EXIT
 CARGO_BUILD_BUILD_DIR=$target CARGO_TARGET_DIR=$target/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 \
-  ALSO_BUILD='--config profile.dev.package.hopbine-torus.opt-level=0' \
   EMULATOR=no FC='' MPICC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # Other stages build with what tests bring (the feature `internals`): only here it would show that nobody uses
 # something.

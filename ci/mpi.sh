@@ -11,7 +11,8 @@
 #
 # Exit status 3: something is missing here, which is named.
 #
-# A part is a file with two functions, named after it: build_PART and run_PART. They find
+# A part is a file with two functions, named after it: build_PART and run_PART. What runs for long has several of
+# these, run_PART and run_PART_NAME: under Open MPI each of them takes a core. They find
 #   $mpi      openmpi or mpich
 #   $MPICC    its compiler wrapper, for cargo as well
 #   $target   where cargo puts what it has built with this MPI (also CARGO_TARGET_DIR); programs go to
@@ -182,13 +183,15 @@ for i in "${!mpis[@]}"; do
   cat "$programs/built"
 done
 ! $build_only || are_built=()
+runs=()
+for part in "${parts[@]}"; do mapfile -t -O ${#runs[@]} runs < <(compgen -A function "run_$part" | sed 's/^run_//'); done
 for mpi in "${are_built[@]}"; do
   prepare "$mpi"
   # Open MPI's ranks yield, and mostly wait for its launcher. Those of MPICH take their cores.
   if [ "$mpi" = openmpi ]; then
-    each_on_a_core "$programs/said" "step run" "${parts[@]}" || continue
+    each_on_a_core "$programs/said" "step run" "${runs[@]}" || continue
   else
-    step run "${parts[@]}" || continue
+    step run "${runs[@]}" || continue
   fi
 done
 [ ! -s "$failed" ] || { sed 's/^/FAILED: /' "$failed" >&2; exit 1; }

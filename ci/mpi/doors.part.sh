@@ -257,59 +257,11 @@ run_doors() {
   said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within "$limit" 2 "$programs/calls-mpi" 2>&1) || status=1
   [[ $said == *"HOPBINE_ONLY: \`allredcue\` is not valid"* && $said == *"all correct"* && $said != *allredcue*allredcue* ]] ||
     { printf 'FAILED: a wrong name in HOPBINE_ONLY\n%s\n' "$said"; status=1; }
-  # hopbine starts in MPI_Init, by whatever name; also where both libraries are there.
-  for name in "" thread; do
-    # shellcheck disable=SC2086
-    reported "" 4 "$programs/starts" $name || status=1
-  done
-  for name in {mpif,mpi,mpi_f08}-{PLAIN,THREAD}; do
-    reported "" 4 "$programs/starts-$name" || status=1
-  done
-  reported "" 4 "$preload" HOPBINE_START=call "$programs/starts" || status=1
-  # HOPBINE_START=call: with the first call of all ranks; without one MPI serves, which one rank says.
-  reported "" 4 HOPBINE_START=call "$programs/starts" all || status=1
-  said=$(export HOPBINE_START=call; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
-  [[ $(grep -c 'until HB_Init' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
-    { printf 'FAILED: HB_ calls before hopbine has started\n%s\n' "$said"; status=1; }
-  # A wrong value, and ranks that differ, are told once, by the first of them.
-  said=$(export HOPBINE_START=later; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
-  [[ $(grep -c 'HOPBINE_START: `later` is not valid; it must be one of init, call' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
-    { printf 'FAILED: a wrong HOPBINE_START\n%s\n' "$said"; status=1; }
-  # hopbine's communicators of MPI's; also where both libraries are there.
-  ranks 4 "$programs/comm" || status=1
-  ranks 4 HOPBINE_START=call "$programs/comm" late || status=1
-  ranks 4 "$preload" "$programs/comm" || status=1
   # Counts of 64 bits in calls that MPI serves.
   for n in 2 4; do
     ! runs_all || ranks $n "$programs/large" || status=1
     ranks $n "$preload" "$programs/large" || status=1
   done
-  # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
-  ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
-  ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1
-  if runs_all; then
-    ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_PORTS=two "$programs/leftovers" cannot || status=1
-    ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
-  fi
-  # One rank has a wrong setting: nobody waits for it, and all say why.
-  for name in shm mpi; do
-    said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one HOPBINE_PORTS none 2>&1) || status=1
-    [[ $said == *"rank 1: "*HOPBINE_PORTS*none*"MPI serves all calls"* && $said == *"nothing is left"* ]] ||
-      { printf 'FAILED: a rank with a wrong setting\n%s\n' "$said"; status=1; }
-  done
-  # One rank leaves other calls to MPI.
-  said=$(export HOPBINE_START=call; launch_within 20 3 "$programs/leftovers" one HOPBINE_EXCEPT allreduce 2>&1) || status=1
-  [[ $said == *"rank 1 has another HOPBINE_ONLY or HOPBINE_EXCEPT than rank 0"*"nothing is left"* ]] ||
-    { printf 'FAILED: a rank with another HOPBINE_EXCEPT\n%s\n' "$said"; status=1; }
-  # One rank has no hopbine: two of the others say what they wait for.
-  said=$(export HOPBINE_TIMEOUT=1; launch_within 5 3 env "$preload" "$programs/heat" 20 20 : -n 1 "$programs/heat" 20 20 2>&1) || true
-  [[ $(grep -c "rank [01] has waited 1 s for other ranks to start hopbine" <<<"$said") == 2 && $said != *"rank 2 has"* ]] ||
-    { printf 'FAILED: a rank without the library\n%s\n' "$said"; status=1; }
-  reported "" 3 "$programs/leftovers" || status=1
-  reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
-  said=$(export HOPBINE_START=call; launch_within "$limit" 3 "$programs/leftovers" turned 2>&1) || status=1
-  [[ $said == *"with other ranks than MPI_COMM_WORLD's, or in another order; MPI serves all calls"* && $said == *"nothing is left"* ]] ||
-    { printf 'FAILED: hopbine started by the program with its ranks in another order\n%s\n' "$said"; status=1; }
   # The report counts each HB_ call once, and nothing else, without the library and under it.
   for said in HOPBINE_REPORT=1 "$preload"; do
     said=$(export "${said?}" HOPBINE_REPORT=1 HOPBINE_EXCEPT=scatter; launch_within "$limit" 3 "$programs/passed" 2>&1) || status=1
@@ -338,5 +290,59 @@ run_doors() {
     same 3 "$programs/cg" "$programs/cg-hb" 10 || status=1
     same 2 "$programs/fft-f" "$programs/fft-hb-f" 64 || status=1
   fi
+  return $status
+}
+
+# Starts and ends: hopbine's, the program's, and both in each order.
+run_doors_starts() {
+  local name said status=0 preload=LD_PRELOAD=$programs/libhopbine_preload.so
+  # hopbine starts in MPI_Init, by whatever name; also where both libraries are there.
+  for name in "" thread; do
+    # shellcheck disable=SC2086
+    reported "" 4 "$programs/starts" $name || status=1
+  done
+  for name in {mpif,mpi,mpi_f08}-{PLAIN,THREAD}; do
+    reported "" 4 "$programs/starts-$name" || status=1
+  done
+  reported "" 4 "$preload" HOPBINE_START=call "$programs/starts" || status=1
+  # HOPBINE_START=call: with the first call of all ranks; without one MPI serves, which one rank says.
+  reported "" 4 HOPBINE_START=call "$programs/starts" all || status=1
+  said=$(export HOPBINE_START=call; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
+  [[ $(grep -c 'until HB_Init' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
+    { printf 'FAILED: HB_ calls before hopbine has started\n%s\n' "$said"; status=1; }
+  # A wrong value, and ranks that differ, are told once, by the first of them.
+  said=$(export HOPBINE_START=later; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
+  [[ $(grep -c 'HOPBINE_START: `later` is not valid; it must be one of init, call' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
+    { printf 'FAILED: a wrong HOPBINE_START\n%s\n' "$said"; status=1; }
+  # hopbine's communicators of MPI's; also where both libraries are there.
+  ranks 4 "$programs/comm" || status=1
+  ranks 4 HOPBINE_START=call "$programs/comm" late || status=1
+  ranks 4 "$preload" "$programs/comm" || status=1
+  # What is made at the start is freed: a wrong name, a torus of other ranks, hopbine's own end, the program's.
+  ranks 3 HOPBINE_ONLY=allredcue "$programs/leftovers" cannot || status=1
+  ranks 3 HOPBINE_TORUS=5x5 "$programs/leftovers" cannot || status=1
+  if runs_all; then
+    ranks 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_PORTS=two "$programs/leftovers" cannot || status=1
+    ranks 3 HOPBINE_BACKEND=shm HOPBINE_PORTS=9999 "$programs/leftovers" cannot || status=1
+  fi
+  # One rank has a wrong setting: nobody waits for it, and all say why.
+  for name in shm mpi; do
+    said=$(export HOPBINE_START=call HOPBINE_BACKEND=$name HOPBINE_SHM=off; launch_within 20 3 "$programs/leftovers" one HOPBINE_PORTS none 2>&1) || status=1
+    [[ $said == *"rank 1: "*HOPBINE_PORTS*none*"MPI serves all calls"* && $said == *"nothing is left"* ]] ||
+      { printf 'FAILED: a rank with a wrong setting\n%s\n' "$said"; status=1; }
+  done
+  # One rank leaves other calls to MPI.
+  said=$(export HOPBINE_START=call; launch_within 20 3 "$programs/leftovers" one HOPBINE_EXCEPT allreduce 2>&1) || status=1
+  [[ $said == *"rank 1 has another HOPBINE_ONLY or HOPBINE_EXCEPT than rank 0"*"nothing is left"* ]] ||
+    { printf 'FAILED: a rank with another HOPBINE_EXCEPT\n%s\n' "$said"; status=1; }
+  # One rank has no hopbine: two of the others say what they wait for.
+  said=$(export HOPBINE_TIMEOUT=1; launch_within 5 3 env "$preload" "$programs/heat" 20 20 : -n 1 "$programs/heat" 20 20 2>&1) || true
+  [[ $(grep -c "rank [01] has waited 1 s for other ranks to start hopbine" <<<"$said") == 2 && $said != *"rank 2 has"* ]] ||
+    { printf 'FAILED: a rank without the library\n%s\n' "$said"; status=1; }
+  reported "" 3 "$programs/leftovers" || status=1
+  reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
+  said=$(export HOPBINE_START=call; launch_within "$limit" 3 "$programs/leftovers" turned 2>&1) || status=1
+  [[ $said == *"with other ranks than MPI_COMM_WORLD's, or in another order; MPI serves all calls"* && $said == *"nothing is left"* ]] ||
+    { printf 'FAILED: hopbine started by the program with its ranks in another order\n%s\n' "$said"; status=1; }
   return $status
 }
