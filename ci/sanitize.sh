@@ -140,12 +140,10 @@ device=(--test atomics --test model --test threads)
 few=(--lib --test bootstrap --test brk --test errors --test gates --test handles --test jtofu --test seeds)
 failed=0
 log=$made/log
-# Safe code: what is computed there takes little of the time.
-level=(--config profile.dev.package.hopbine-torus.opt-level=1)
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {
-  cargo test --quiet --no-run --target $target "${level[@]}" "${packages[@]}" "$@" || exit 1
+  cargo test --quiet --no-run --target $target "${packages[@]}" "$@" || exit 1
 }
 
 # tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,
@@ -154,7 +152,7 @@ tests() {
   local at_least=$1 passed
   shift
   say "$kind: $*"
-  if ! cargo test --quiet --no-fail-fast --target $target "${level[@]}" "${packages[@]}" "$@" 2>&1 | tee "$log"; then
+  if ! cargo test --quiet --no-fail-fast --target $target "${packages[@]}" "$@" 2>&1 | tee "$log"; then
     failed=1
   fi
   # Programs in the tests' charge print their reports, too.
