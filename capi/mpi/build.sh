@@ -45,7 +45,7 @@ build_mpi_libraries() (
   for name in hb mpi; do
     case $name in
       hb) own=(hb_calls fortran ../../sys/mpi/functions) ;;
-      mpi) own=(requests lookup receives progress_thread complete creators retests mpi_calls own_functions) ;;
+      mpi) own=(requests lookup receives progress_thread complete starts creators retests mpi_calls own_functions) ;;
     esac
     own=("${common[@]}" "${own[@]}")
     for file in "${own[@]/#/capi/mpi/}"; do

@@ -1,5 +1,5 @@
-/* MPI's functions that wait for, test, start and free requests. They make progress on hopbine's requests as well;
- * with no request of hopbine's active, a call goes straight to MPI.
+/* MPI's functions that wait for and test requests. They make progress on hopbine's requests as well; with no request of
+ * hopbine's active, a call goes straight to MPI.
  *
  * These functions end hopbine's requests themselves, so that MPI need not learn that they are done. They still call
  * MPI's test from time to time, to make progress on MPI's own requests.
@@ -11,8 +11,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-
-static int has_none(const int *number) { return in_hopbine || !__atomic_load_n(number, __ATOMIC_RELAXED); }
 
 /* The requests of a call that have failed; null once their error has been taken. */
 struct failures {
@@ -373,38 +371,3 @@ LOOK_AT(any, (int n, const MPI_Request requests[], int *at, int *flag, MPI_Statu
         (n, requests, at, flag, status))
 LOOK_AT(some, (int n, const MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]),
         (n, requests, n_done, places, statuses))
-
-EXPORTED int MPI_Start(MPI_Request *request) {
-    FIND(PMPI_Start);
-    const int code = next(request);
-    if (code == MPI_SUCCESS && !has_none(&n_requests)) start_requests(1, request);
-    return code;
-}
-ALIAS_PMPI(MPI_Start, (MPI_Request *request))
-
-EXPORTED int MPI_Startall(int n, MPI_Request requests[]) {
-    FIND(PMPI_Startall);
-    const int code = next(n, requests);
-    if (code == MPI_SUCCESS && !has_none(&n_requests)) start_requests(n, requests);
-    return code;
-}
-ALIAS_PMPI(MPI_Startall, (int n, MPI_Request requests[]))
-
-EXPORTED int MPI_Request_free(MPI_Request *request) {
-    FIND(PMPI_Request_free);
-    MPI_Comm comm;
-    if (has_none(&n_requests) || !request || free_request(*request, &comm)) return next(request);
-    PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
-    return MPI_ERR_REQUEST;
-}
-ALIAS_PMPI(MPI_Request_free, (MPI_Request *request))
-
-/* A collective cannot be cancelled. */
-EXPORTED int MPI_Cancel(MPI_Request *request) {
-    FIND(PMPI_Cancel);
-    MPI_Comm comm;
-    if (has_none(&n_requests) || !request || !is_served(*request, &comm)) return next(request);
-    PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
-    return MPI_ERR_REQUEST;
-}
-ALIAS_PMPI(MPI_Cancel, (MPI_Request *request))

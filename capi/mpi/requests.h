@@ -1,4 +1,4 @@
-/* Requests that hopbine serves: the interface to the interposed calls (complete.c).
+/* Requests that hopbine serves: the interface to the interposed calls (complete.c, starts.c).
  *
  * The program's handle is an MPI request: a receive, persistent or not, of an empty message from this rank to itself,
  * which is sent when hopbine's request is done. So MPI waits for its own requests and hopbine's together, and a
@@ -15,6 +15,9 @@ struct request;
  * Of these, n_endable: those that end_request() can end now; n_failed: the failed ones. n_requests: all requests, also
  * inactive persistent ones. */
 extern int n_outstanding, n_endable, n_failed, n_requests;
+
+/* Whether one of these numbers is 0, as far as this thread sees, or the call is hopbine's own: then it is MPI's alone. */
+static inline int has_none(const int *number) { return in_hopbine || !__atomic_load_n(number, __ATOMIC_RELAXED); }
 
 /* Makes progress on requests, unless another thread does, polling up to `most` times while nothing happens. Then
  * completes MPI's receives of requests that are done: of all (`completes_all`), or only of those that end_request()

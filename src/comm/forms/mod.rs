@@ -1,6 +1,5 @@
 //! The forms in which collectives are called.
 
-pub(super) mod explain;
 mod methods;
 pub(super) mod persistent;
 pub(super) mod raw;

@@ -1,5 +1,6 @@
 //! From a call to a running operation: the program is found, compiled or learnt, and started.
 
+pub(super) mod explain;
 mod find;
 pub(crate) mod hardware;
 pub(super) mod recorded;

@@ -2,7 +2,7 @@
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
-use crate::comm::forms::explain::Explanation;
+use crate::comm::operations::explain::Explanation;
 use crate::comm::programs::key::Key;
 use crate::comm::programs::ready::PROGRAM_LIMIT;
 use crate::comm::state::inner::Inner;

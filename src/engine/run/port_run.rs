@@ -4,13 +4,14 @@
 //! posted in plan order, a bounded number at a time; sends and local tasks run in plan order among those that are
 //! ready.
 
+mod awaited;
+
 use std::sync::Arc;
 
 use hopbine_torus::PortId;
 
 use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, RecvPost, SendPost, Slot, Tag, View, WireError};
-use crate::error::Awaited;
 use crate::reduce::Reducer;
 use crate::timeline::{Kind, Record, Sink};
 
@@ -140,11 +141,6 @@ impl PortRun {
     /// True if every task has finished.
     pub fn is_finished(&self) -> bool {
         self.progress.unfinished == 0
-    }
-
-    /// Tasks that have not finished.
-    pub fn unfinished(&self) -> usize {
-        self.progress.unfinished
     }
 
     /// The step of a task.
@@ -381,11 +377,6 @@ impl PortRun {
         self.recvs_open
     }
 
-    /// Context and number of the operation that is executed.
-    pub fn operation(&self) -> (u64, u32) {
-        (self.context, self.operation)
-    }
-
     /// Notes that a posted task has finished.
     #[inline]
     pub fn finished(&mut self, task: u32) {
@@ -395,17 +386,5 @@ impl PortRun {
         }
         self.has_more = true;
         self.progress.finish(code, task, self.differing);
-    }
-
-    /// Step and item that an unfinished run waits for, by the first unfinished task without unfinished predecessors.
-    /// `None` if all unfinished tasks depend on other ports.
-    pub fn awaited(&self) -> Option<(u32, Awaited)> {
-        let task = self.progress.first_awaited()?;
-        let awaited = match self.code().tasks[task] {
-            Task::Send { to, .. } => Awaited::ReadyFrom(to),
-            Task::Recv { from, .. } => Awaited::MessageFrom(from),
-            Task::Copy(_) | Task::Fold(_) => Awaited::Interface,
-        };
-        Some((self.code().steps[task], awaited))
     }
 }

@@ -1,16 +1,18 @@
-//! No files of a crate of the workspace depend on each other in a circle.
+//! No files or rooms (directories) of a crate of the workspace depend on each other in a circle, and rooms import only
+//! rooms above them in ARCHITECTURE.md.
 //!
 //! A Rust file depends on the files of the modules that its `use` declarations and paths name; a re-export is
 //! followed to the file of the item. A parent's `pub use` and `mod`, and tests, do not count. For C files see `c.rs`.
 
 mod c;
+mod rooms;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
+use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, VisRestricted, Visibility};
 
 /// Path of a module within its crate; `[]` is the crate's root.
 type Module = Vec<String>;
@@ -145,6 +147,9 @@ impl<'ast> Visit<'ast> for Names {
         self.named.push((self.depth, segments));
         visit::visit_path(self, path);
     }
+
+    /// The path in `pub(in path)` is no dependency.
+    fn visit_vis_restricted(&mut self, _: &'ast VisRestricted) {}
 }
 
 /// Path from the crate's root for `path` in `module`; `None` if `path` is not within the crate. Paths without
@@ -166,7 +171,7 @@ fn absolute(module: &Module, path: &Module, is_relative: bool) -> Option<Module>
 }
 
 /// Dependencies between the modules' files of the crate whose root file is in `source`.
-fn dependencies(source: &Path) -> Edges<String> {
+fn dependencies(source: &Path) -> Edges<Module> {
     let mut found = Vec::new();
     files(source, "rs", &mut found);
     let mut modules: BTreeMap<Module, Names> = BTreeMap::new();
@@ -198,40 +203,74 @@ fn dependencies(source: &Path) -> Edges<String> {
         }
         None
     };
-    let name = |module: &Module| module.join("::");
     let mut edges = Edges::new();
     for (module, names) in &modules {
-        let of_module: &mut BTreeSet<String> = edges.entry(name(module)).or_default();
+        let of_module: &mut BTreeSet<Module> = edges.entry(module.clone()).or_default();
         for (depth, path) in &names.named {
             // Modules within a file count as the file itself.
             let inner = [&module[..], &vec![String::new(); *depth][..]].concat();
             let Some(path) = absolute(&inner, path, false) else { continue };
             let path: Module = path.into_iter().filter(|segment| !segment.is_empty()).collect();
             if let Some(to) = place(&path).filter(|to| to != module) {
-                of_module.insert(name(&to));
+                of_module.insert(to);
             }
         }
     }
     edges
 }
 
-#[test]
-fn no_files_of_a_crate_are_in_a_circle() {
+/// The workspace's crates: the path from the repository's root to each, and its manifest.
+fn crates() -> Vec<(PathBuf, String)> {
     let mut manifests = Vec::new();
     files(root(), "toml", &mut manifests);
-    let mut n_crates = 0;
-    for manifest in manifests {
+    manifests.retain(|manifest| {
         let directory = manifest.parent().unwrap();
-        let is_crate = manifest.file_name().is_some_and(|name| name == "Cargo.toml");
         let is_built = directory.components().any(|part| part.as_os_str() == "target");
-        if !is_crate || is_built || !directory.join("src").is_dir() {
-            continue;
-        }
-        n_crates += 1;
-        let edges = dependencies(&directory.join("src"));
-        assert_eq!(circles(&edges), Vec::<Vec<String>>::new(), "{}", directory.display());
+        manifest.ends_with("Cargo.toml") && !is_built && directory.join("src").is_dir()
+    });
+    let of_manifest = |manifest: PathBuf| {
+        let directory = manifest.parent().unwrap().strip_prefix(root()).unwrap().to_owned();
+        (directory, fs::read_to_string(manifest).unwrap())
+    };
+    let crates: Vec<_> = manifests.into_iter().map(of_manifest).collect();
+    assert!(crates.len() >= 7, "{crates:?}");
+    crates
+}
+
+/// A circle of files is one of the children of a directory, too: the files themselves or the rooms that they are in.
+#[test]
+fn no_files_or_rooms_of_a_crate_are_in_a_circle() {
+    for (directory, _) in crates() {
+        let files = dependencies(&root().join(&directory).join("src"));
+        let circles = circles(&rooms::contracted(&files));
+        let found: Vec<_> =
+            circles.iter().map(|circle| rooms::edges_within(&files, circle)).collect();
+        assert!(found.is_empty(), "{}: {found:#?}", directory.display());
     }
-    assert!(n_crates >= 7, "{n_crates} crates");
+}
+
+#[test]
+fn rooms_import_only_rooms_above_them_in_the_list() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let rows = rooms::rows(&page);
+    let missing: Vec<_> =
+        rows.iter().flatten().filter(|path| !root().join(path).exists()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let crates = crates();
+    let mut wrong = Vec::new();
+    for (directory, manifest) in &crates {
+        let source = directory.join("src");
+        let path = |module: &Module| source.join(module.iter().collect::<PathBuf>());
+        for (from, to) in rooms::pairs(&dependencies(&root().join(&source))) {
+            wrong.extend(rooms::out_of_order(&rows, &path(from), &path(to)));
+        }
+        for (other, of_other) in &crates {
+            if rooms::depends_on(manifest, of_other) {
+                wrong.extend(rooms::out_of_order(&rows, &source, &other.join("src")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
@@ -248,6 +287,37 @@ fn a_circle_is_found() {
         circles(&edges(&[(0, 1), (1, 2), (2, 1), (3, 4), (4, 3)])),
         [vec![1, 2], vec![3, 4]]
     );
+}
+
+#[test]
+fn a_circle_of_rooms_is_found() {
+    let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
+    let circles_of = |pairs: &[(&str, &str)]| {
+        let mut edges = Edges::new();
+        for (from, to) in pairs {
+            edges.entry(module(from)).or_default().insert(module(to));
+        }
+        assert!(circles(&edges).is_empty());
+        circles(&rooms::contracted(&edges))
+    };
+    let [a, b] = ["top/a", "top/b"].map(module);
+    assert_eq!(circles_of(&[("top/a/1", "top/b/1"), ("top/b/2", "top/a/2")]), [[a, b]]);
+    // A room imports what the file of its parent has, and another room imports it.
+    assert!(circles_of(&[("top/a/1", "top"), ("top/b", "top/a/1"), ("x", "top/b")]).is_empty());
+}
+
+#[test]
+fn an_import_of_a_room_below_is_found() {
+    let rows = rooms::rows("| room | what |\n| --- | --- |\n| `a/`, `b/c.rs` | |\n| `a/d` | |\n");
+    assert_eq!(rows, [vec!["a/", "b/c.rs"], vec!["a/d"]]);
+    let is_wrong =
+        |from: &str, to| rooms::out_of_order(&rows, Path::new(from), Path::new(to)).is_some();
+    assert!(is_wrong("a/x", "a/d/y") && is_wrong("b/c", "a/d") && is_wrong("a/d", "unlisted"));
+    assert!(!is_wrong("a/d/y", "a/dd") && !is_wrong("a/d", "b/c") && !is_wrong("a/x", "b/c"));
+    let manifest =
+        "[package]\nname = \"a\"\n\n[dependencies]\nb.workspace = true\n\n[lib]\nc.d = 1\n";
+    let [b, c] = ["b", "c"].map(|name| format!("[package]\nname = \"{name}\"\n"));
+    assert!(rooms::depends_on(manifest, &b) && !rooms::depends_on(manifest, &c));
 }
 
 #[test]

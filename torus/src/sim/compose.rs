@@ -10,7 +10,7 @@ use super::error::{FaultyPart, RoutingError};
 use super::loads::RouteLoads;
 use super::network::Network;
 use super::routed::{ResourceId, RoutedLane, RoutedPlan, RoutedStep, StepFacts, Transit};
-use super::trees::TreesOfLanes;
+use super::subtrees::TreesOfLanes;
 use super::whole::whole_vectors;
 use super::work::{self, LaneWork};
 use crate::collectives::Payload;

@@ -31,6 +31,7 @@ mod rates;
 mod routed;
 mod script;
 mod speeds;
+mod subtrees;
 mod timed;
 mod trees;
 mod whole;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::speeds::Speeds;
-use super::trees::TreesOfLanes;
+use super::subtrees::TreesOfLanes;
 use super::work::LaneWork;
 use crate::collectives::Action;
 use crate::names::{LaneId, LinkId, PortId, Rank, StepId};

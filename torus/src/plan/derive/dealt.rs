@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::pass::{Pass, PassScope};
 use super::walk_pass::WalkPass;
 use crate::collectives::Action;
 use crate::geometry::{Shape, Vertex};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::{CoordSet, Tile};
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::{Run, Runs, append};
 use crate::plan::ir::view::{DependsOn, StepView};
 

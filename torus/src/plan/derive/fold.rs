@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Vertex};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{MessagesKey, StepView};

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::pass::{Pass, PassScope};
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::Action;
 use crate::geometry::Coord;
 use crate::names::Rank;
 use crate::patterns::{Pattern, Peers};
 use crate::plan::ir::flow::Message;
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{LineStep, ProductStep, StepView};

@@ -7,7 +7,6 @@ pub(super) mod expansion;
 mod fold;
 mod latency;
 pub(super) mod order;
-pub(super) mod pass;
 mod pass_steps;
 mod prefix;
 mod resend;

@@ -12,11 +12,11 @@
 //! An exscan is a scan of all ranks but the last, and one more step in which every rank sends its sum to the next
 //! rank.
 
-use super::pass::{Pass, PassScope};
 use super::schedule::PrefixSteps;
 use crate::collectives::Action;
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::WHOLE;
 
 /// The steps of one lane; all lanes have the same steps.

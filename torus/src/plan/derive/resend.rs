@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::order::PositionOrder;
-use super::pass::{Pass, PassScope};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::Run;
 use crate::plan::ir::torus::Torus;
 

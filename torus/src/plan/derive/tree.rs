@@ -9,11 +9,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
 use crate::geometry::{Trees, Vertex};
 use crate::names::{PortId, Rank};
 use crate::plan::ir::flow::Message;
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 

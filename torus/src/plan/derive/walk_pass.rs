@@ -6,7 +6,6 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::order::{PositionOrder, RunBuffer};
-use super::pass::{Pass, PassScope};
 use super::pass_steps::{PassStep, pass_steps};
 use super::routing::Moves;
 use super::walk::{GlobalStep, Walk};
@@ -16,6 +15,7 @@ use crate::names::Rank;
 use crate::patterns::Peers;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::{CoordSet, Tile};
+use crate::plan::ir::pass::{Pass, PassScope};
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{DependsOn, LineStep, StepView};

@@ -27,10 +27,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use self::rounds::{dealt, rounds};
-use super::derive::pass::{Pass, PassScope};
 use super::ir::flow::Message;
 use super::ir::grid::{Grid, NodeGroups};
 use super::ir::members::clip;
+use super::ir::pass::{Pass, PassScope};
 use super::ir::runs::{Runs, n_positions};
 use super::ir::torus::Torus;
 use super::ir::view::{self, DependsOn, ShiftStep, StepView};

@@ -7,6 +7,7 @@ pub(super) mod grid;
 pub mod layout;
 pub(super) mod listed;
 pub(super) mod members;
+pub(super) mod pass;
 pub(super) mod runs;
 pub(super) mod space;
 pub(super) mod split;

@@ -1,6 +1,6 @@
 //! The branches below a rank of a tree, by port and by step.
 
-use super::subtrees::Branch;
+use crate::sim::subtrees::Branch;
 
 /// The number of messages for each piece on the port of `branch`.
 pub(super) fn n_sharing(branches: &[Branch], branch: &Branch) -> usize {

@@ -1,6 +1,5 @@
 //! The prediction of a call whose lanes are trees: its time, breakdown and spans.
 
-use super::subtrees::TreesOfLanes;
 use super::times::{CriticalPath, Run, Tree};
 use crate::names::LaneId;
 use crate::plan::Flow;
@@ -8,6 +7,7 @@ use crate::sim::engine::{Costs, OfCall, setup};
 use crate::sim::outcome::{Outcome, Span, SpanKind, TimeBreakdown, TimeCategory};
 use crate::sim::routed::RoutedPlan;
 use crate::sim::speeds::Speeds;
+use crate::sim::subtrees::TreesOfLanes;
 
 /// A lane's part of a call; times in ns.
 struct LaneRun<'a> {

@@ -3,7 +3,7 @@
 
 use super::branches::{busiest, by_step, interfaces, n_sharing};
 use super::port::{Post, Received, Sent, drive};
-use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees};
+use crate::sim::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees};
 use smallvec::SmallVec;
 
 use crate::collectives::Action;
