@@ -37,8 +37,7 @@ fn seeds_that_were_wrong_are_well() {
 #[test]
 fn a_reader_that_closes_the_output_ends_it() {
     let mut command = command("chaos --seeds 1..1000 --story");
-    let (mut child, _limit) =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn_in_time();
+    let (mut child, _limit) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn_in_time();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("seed "), "{line}");
