@@ -12,7 +12,7 @@ use std::ops::Range;
 use hopbine_torus::collectives::{Collective, Payload, Share};
 use hopbine_torus::plan::layout::{Counts, Extent};
 use hopbine_torus::plan::{Lane, Plan, Run, Step};
-use hopbine_torus::{Block, Position, Rank};
+use hopbine_torus::{Block, LaneId, Position, Rank};
 
 use smallvec::SmallVec;
 
@@ -55,14 +55,14 @@ pub(crate) struct WorkingSpace<'a> {
 }
 
 impl<'a> WorkingSpace<'a> {
-    /// The space of lane `index` of `plan`.
+    /// The space of lane `id` of `plan`.
     pub(crate) fn new(
         plan: &'a CheckedPlan,
-        index: usize,
+        id: LaneId,
         geometry: &'a Geometry,
         memory: SpaceMemory,
     ) -> Self {
-        let lane = &plan.lanes[index];
+        let lane = &plan.lanes[id.index()];
         let [given, gotten] = geometry.sizes.counts();
         let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
         let base = match lane.space.payload {
@@ -87,7 +87,7 @@ impl<'a> WorkingSpace<'a> {
             };
             let keeps = matches!(memory, SpaceMemory::Work(_))
                 || input_buffer(plan, geometry) == Buffer::Recv;
-            Passing::new(lane, learnt.received[index].iter().map(part), keeps)
+            Passing::new(lane, learnt.received[id.index()].iter().map(part), keeps)
         });
         if let Some(passing) = &passing {
             extent = extent.for_passing(&passing.longest(lens.clone()));
@@ -100,7 +100,7 @@ impl<'a> WorkingSpace<'a> {
             extent,
             base,
             origin: Intervals::new(),
-            facts: plan.facts(index),
+            facts: plan.facts(id),
             lens,
             passing,
         };
@@ -116,8 +116,8 @@ impl<'a> WorkingSpace<'a> {
 
     /// Identifies the working memory of the space: lanes with the same part share it, except that every lane has its
     /// own for blocks that pass.
-    pub(crate) fn memory_id(&self, index: usize) -> usize {
-        if self.passing.is_some() { index } else { self.lane.part.start as usize }
+    pub(crate) fn memory_id(&self, id: LaneId) -> usize {
+        if self.passing.is_some() { id.index() } else { self.lane.part.start as usize }
     }
 
     /// Sets the start of the space in the working buffer, if it is there.
