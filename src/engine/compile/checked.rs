@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::error::CompileError;
 
 use super::geometry::CompileFailure;
-use super::intervals::Intervals;
+use super::intervals::IntervalMap;
 use super::passing::positions;
 
 /// Spaces of up to this many positions are stored as lists, which are faster to look up: 16 bytes per position.
@@ -49,7 +49,8 @@ impl CheckedPlan {
             return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });
         }
         let plan = plan.listed(MOST_LISTED);
-        let lanes = LaneId::first(plan.lanes.len()).map(|lane| LaneFacts::new(&plan, lane)).collect();
+        let lanes =
+            LaneId::first(plan.lanes.len()).map(|lane| LaneFacts::new(&plan, lane)).collect();
         Ok(CheckedPlan { plan: Arc::new(plan), lanes, straight: OnceLock::new() })
     }
 
@@ -71,7 +72,9 @@ impl CheckedPlan {
             let holds =
                 |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
             let mut received = HashSet::new();
-            for (step, Step { sends, recvs, .. }) in StepId::first(lane.steps.len()).zip(&lane.steps) {
+            for (step, Step { sends, recvs, .. }) in
+                StepId::first(lane.steps.len()).zip(&lane.steps)
+            {
                 let is_own = |at: u32| holds(&gives, &at) && !received.contains(&at);
                 let is_straight =
                     positions(sends).all(is_own) && positions(recvs).all(|at| holds(gets, &at));
@@ -119,7 +122,7 @@ impl LaneFacts {
 /// The positions that lane `index` delivers to the user if several lanes share its part: those that it touches and no
 /// lane before it; for the first lane of the part, also those that no lane touches.
 fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
-    let mut owner = Intervals::new();
+    let mut owner = IntervalMap::new();
     let sharing = (0..plan.lanes.len()).filter(|&at| plan.lanes[at].part == plan.lanes[index].part);
     let first = sharing.clone().next();
     owner.set(0..u64::from(plan.lanes[index].space.n_positions), first);

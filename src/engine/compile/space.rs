@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use super::checked::{CheckedPlan, LaneFacts};
 use super::geometry::{Geometry, Staged};
 use super::graph::Tracked;
-use super::intervals::Intervals;
+use super::intervals::IntervalMap;
 use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
 use super::regions::{Regions, push_joined};
@@ -45,7 +45,7 @@ pub(crate) struct WorkingSpace<'a> {
     base: Option<(Buffer, u64)>,
     /// For bytes of the space that have not been written: the buffer with their value, and the difference (modulo
     /// 2^64) between the offset in that buffer and the offset in the space.
-    origin: Intervals<(Buffer, u64)>,
+    origin: IntervalMap<(Buffer, u64)>,
     /// Facts about the lane that follow from the plan.
     facts: &'a LaneFacts,
     /// By position, the elements of the block that is there now, if that may be shorter than the position's room.
@@ -99,7 +99,7 @@ impl<'a> WorkingSpace<'a> {
             memory,
             extent,
             base,
-            origin: Intervals::new(),
+            origin: IntervalMap::new(),
             facts: plan.facts(id),
             lens,
             passing,
