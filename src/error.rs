@@ -12,6 +12,7 @@ use crate::Rank;
 use hopbine_torus::choose::TableError;
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Defect;
+use hopbine_torus::{LaneId, StepId};
 
 use crate::reduce::{Dtype, ReduceError};
 pub use blame::{Awaited, Blame, Fault};
@@ -197,9 +198,9 @@ pub enum Error {
         /// The rank whose plan it is.
         rank: Rank,
         /// The lane.
-        lane: usize,
+        lane: LaneId,
         /// The step.
-        step: usize,
+        step: StepId,
         /// The reason.
         source: CompileError,
     },

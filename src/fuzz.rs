@@ -13,7 +13,7 @@ pub const TARGETS: [(&str, Target); 5] = [
     ("utofu_slots", hostile::play_slots),
     ("mpi_headers", hostile::play_headers),
     ("status_words", status_words),
-    ("cards", cards),
+    ("startup_records", startup_records),
 ];
 
 /// A port in shared memory whose peer writes arbitrary lines, counts and words.
@@ -28,9 +28,9 @@ fn status_words(bytes: &[u8]) {
 }
 
 /// The first records that ranks exchange at start-up, in the world and in shared memory.
-fn cards(bytes: &[u8]) {
+fn startup_records(bytes: &[u8]) {
     world::check_startup_record(bytes);
-    hostile::check_card(bytes);
+    hostile::check_startup_record(bytes);
 }
 
 /// Runs the target called `name` on `bytes`.

@@ -79,14 +79,14 @@ impl Exchange for Everybody {
         self.told += mine.len();
         let at = if mine.len() == FIRST_BYTES { IN_FIRST } else { IN_PORTS };
         let of = |(rank, coords): (u64, &[u8; 6])| {
-            let mut card = mine.to_vec();
-            if let Some(place) = card.get_mut(at..at + 6) {
+            let mut record = mine.to_vec();
+            if let Some(place) = record.get_mut(at..at + 6) {
                 place.copy_from_slice(coords);
             }
             if at == IN_FIRST {
-                card[HOST_AT..][..6].copy_from_slice(&rank.to_le_bytes()[..6]);
+                record[HOST_AT..][..6].copy_from_slice(&rank.to_le_bytes()[..6]);
             }
-            card
+            record
         };
         Ok((0..).zip(&self.nodes[..]).map(of).collect())
     }

@@ -27,7 +27,7 @@ struct Line(AtomicU64);
 /// The addresses that a rank publishes to the other rank.
 #[derive(Default)]
 #[repr(C)]
-struct Card {
+struct StartupRecord {
     arrived: AtomicU64,
     id: AtomicU64,
     stadd: AtomicU64,
@@ -39,7 +39,7 @@ struct Card {
 #[derive(Default)]
 #[repr(C)]
 pub struct Shared {
-    cards: [Card; 2],
+    records: [StartupRecord; 2],
     flags: [Line; 2],
 }
 
@@ -96,14 +96,14 @@ impl<'a> Side<'a> {
         let memory = vec![1u64; BUFFER / 8].leak();
         let buffer: *mut u8 = memory.as_mut_ptr().cast();
         let ep = EndPoint::open(memory);
-        let mine = &shared.cards[rank];
+        let mine = &shared.records[rank];
         mine.id.store(ep.id, Ordering::Relaxed);
         mine.stadd.store(ep.stadd, Ordering::Relaxed);
         mine.buffer.store(buffer as u64, Ordering::Relaxed);
         mine.pid.store(std::process::id().into(), Ordering::Relaxed);
-        // Release: pairs with the Acquire below and publishes the card's fields.
+        // Release: pairs with the Acquire below and publishes the record's fields.
         mine.arrived.store(1, Ordering::Release);
-        let peer = &shared.cards[1 - rank];
+        let peer = &shared.records[1 - rank];
         until(|| peer.arrived.load(Ordering::Acquire) == 1);
         let get = |word: &AtomicU64| word.load(Ordering::Relaxed);
         Side {

@@ -71,10 +71,10 @@ run_rust() {
   if [ "$mpi" = openmpi ]; then
     ranks 3 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" matrix || status=1
     ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" ahead || status=1
-    ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" lanes || status=1
+    ranks 2 "${messages[@]}" "${by_tcp[@]}" "$programs/mpi" streams || status=1
     # MPI sends everything eagerly: long messages also stay with their senders until they are matched.
     ranks 2 "${messages[@]}" "${by_tcp[@]}" OMPI_MCA_btl_tcp_eager_limit=1048576 \
-      OMPI_MCA_btl_tcp_max_send_size=1048576 "$programs/mpi" lanes || status=1
+      OMPI_MCA_btl_tcp_max_send_size=1048576 "$programs/mpi" streams || status=1
   fi
   for n in $over_memory; do
     ranks "$n" "$programs/mpi" matrix || status=1
@@ -102,7 +102,7 @@ run_rust() {
   ranks 3 "${messages[@]}" HOPBINE_UNEXPECTED_BYTES=1 "$programs/mpi" matrix || status=1
   ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
   ranks 3 "${messages[@]}" "$programs/mpi" mismatch || status=1
-  ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
+  ranks 2 "${messages[@]}" "$programs/mpi" streams || status=1
   # The command, on a torus of processes.
   for n in $torus 4; do
     ranks "$n" "${messages[@]}" "$programs/bin/hopbine" run allreduce --torus "${n}x1" --bytes 64KiB \

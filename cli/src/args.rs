@@ -16,7 +16,7 @@ use super::host;
 
 /// What carries the messages between the ranks of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Backend {
+pub enum BackendArg {
     /// The emulated Tofu device
     Emu,
     /// Memory that the ranks share
@@ -27,31 +27,31 @@ pub enum Backend {
     SimUtofu,
 }
 
-impl Backend {
+impl BackendArg {
     /// The equivalent value of `HOPBINE_BACKEND`.
     pub fn name(self) -> &'static str {
         match self {
-            Backend::Emu => "emu",
-            Backend::Shm => "shm",
-            Backend::Sim => "sim",
-            Backend::SimUtofu => "sim-utofu",
+            BackendArg::Emu => "emu",
+            BackendArg::Shm => "shm",
+            BackendArg::Sim => "sim",
+            BackendArg::SimUtofu => "sim-utofu",
         }
     }
 
     /// The simulated wire, if the ranks are simulated.
     pub fn simulated(self) -> Option<SimulatedWire> {
         match self {
-            Backend::Emu | Backend::Shm => None,
-            Backend::Sim => Some(SimulatedWire::Messages),
-            Backend::SimUtofu => Some(SimulatedWire::Utofu),
+            BackendArg::Emu | BackendArg::Shm => None,
+            BackendArg::Sim => Some(SimulatedWire::Messages),
+            BackendArg::SimUtofu => Some(SimulatedWire::Utofu),
         }
     }
 
     /// The wire by the library's type.
     pub fn wire(self) -> hopbine::Wire {
         match self {
-            Backend::Emu | Backend::Sim | Backend::SimUtofu => hopbine::Wire::Network,
-            Backend::Shm => hopbine::Wire::Memory,
+            BackendArg::Emu | BackendArg::Sim | BackendArg::SimUtofu => hopbine::Wire::Network,
+            BackendArg::Shm => hopbine::Wire::Memory,
         }
     }
 }

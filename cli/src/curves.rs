@@ -16,18 +16,18 @@ const HEAD: i32 = 24;
 
 /// A measurement with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct MeasuredPoint {
     pub bytes: u64,
     pub value: f64,
     pub ends: [f64; 2],
 }
 
-impl Point {
+impl MeasuredPoint {
     /// Applies a conversion to the value and its range. The conversion may be decreasing.
     pub fn map(self, figure: impl Fn(f64) -> f64) -> Self {
         let ends = self.ends.map(&figure);
         let ends = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-        Point { value: figure(self.value), ends, ..self }
+        MeasuredPoint { value: figure(self.value), ends, ..self }
     }
 }
 
@@ -35,12 +35,12 @@ impl Point {
 #[derive(Clone, Debug)]
 pub struct Curve {
     pub name: String,
-    pub points: Vec<Point>,
+    pub points: Vec<MeasuredPoint>,
 }
 
 impl Curve {
     /// Adds a point to the curve of this name.
-    pub fn add(curves: &mut Vec<Curve>, name: &str, point: Point) {
+    pub fn add(curves: &mut Vec<Curve>, name: &str, point: MeasuredPoint) {
         match curves.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push(point),
             None => curves.push(Curve { name: name.to_owned(), points: vec![point] }),
@@ -128,10 +128,11 @@ fn one(
     (names, meaning, level): (&[&str], &str, Option<f64>),
 ) -> Drawn {
     let points = |curve: &Curve| {
-        let drawn = |point: &&Point| point.bytes > 0 && point.ends.into_iter().all(has_place);
-        curve.points.iter().filter(drawn).copied().collect::<Vec<Point>>()
+        let drawn =
+            |point: &&MeasuredPoint| point.bytes > 0 && point.ends.into_iter().all(has_place);
+        curve.points.iter().filter(drawn).copied().collect::<Vec<MeasuredPoint>>()
     };
-    let all: Vec<Point> = chart.curves.iter().flat_map(points).collect();
+    let all: Vec<MeasuredPoint> = chart.curves.iter().flat_map(points).collect();
     let x = log_range(all.iter().map(|point| point.bytes as f64), 1.0 / 1.2, 1.2)?;
     let y = log_range(all.iter().flat_map(|point| point.ends).chain(level), 1.0 / 1.2, 1.2)?;
     let mut axes = against_size(canvas, top, [x.clone(), y], meaning, true)?;
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     fn curve(name: &str, values: &[(u64, f64)]) -> Curve {
-        let point = |&(bytes, value)| Point { bytes, value, ends: [value; 2] };
+        let point = |&(bytes, value)| MeasuredPoint { bytes, value, ends: [value; 2] };
         Curve { name: name.to_owned(), points: values.iter().map(point).collect() }
     }
 

@@ -89,9 +89,10 @@ fn page(mut command: Command) -> String {
         .filter(|one| one.get_name() != "help" && !one.is_hide_set())
         .map(Section::new)
         .collect();
-    let is_frequent =
-        |row: &Row| commands.iter().filter(|section| section.rows.contains(row)).count() >= COMMON;
-    let mut common: Vec<&Row> = Vec::new();
+    let is_frequent = |row: &ArgumentRow| {
+        commands.iter().filter(|section| section.rows.contains(row)).count() >= COMMON
+    };
+    let mut common: Vec<&ArgumentRow> = Vec::new();
     for row in commands.iter().flat_map(|section| &section.rows) {
         if is_frequent(row) && !common.iter().any(|other| other.name == row.name) {
             common.push(row);
@@ -106,7 +107,7 @@ fn page(mut command: Command) -> String {
     );
     text += &table(&common);
     for section in &commands {
-        let (shared, own): (Vec<&Row>, _) =
+        let (shared, own): (Vec<&ArgumentRow>, _) =
             section.rows.iter().partition(|row| common.contains(row));
         text += &format!("\n## hopbine {}\n\n{}.\n\n", section.name, section.about);
         let usages: Vec<String> = section.usage.lines().map(|line| format!("`{line}`")).collect();
@@ -124,8 +125,8 @@ fn page(mut command: Command) -> String {
     text
 }
 
-fn table(rows: &[&Row]) -> String {
-    let line = |row: &&Row| {
+fn table(rows: &[&ArgumentRow]) -> String {
+    let line = |row: &&ArgumentRow| {
         let cells = [&row.name, &row.meaning].map(|cell| cell.replace('|', "\\|"));
         format!("| {} | {} |\n", cells[0], cells[1])
     };
@@ -138,7 +139,7 @@ struct Section {
     name: String,
     about: String,
     usage: String,
-    rows: Vec<Row>,
+    rows: Vec<ArgumentRow>,
 }
 
 impl Section {
@@ -150,7 +151,7 @@ impl Section {
             usage: usage.trim_start_matches("Usage: ").replace("\n       ", "\n"),
             rows: (command.get_arguments())
                 .filter(|one| !one.is_hide_set() && one.get_id() != "help")
-                .map(Row::new)
+                .map(ArgumentRow::new)
                 .collect(),
         }
     }
@@ -158,12 +159,12 @@ impl Section {
 
 /// A line of a table: an argument as it is written on a command line, and its help with its values and its default.
 #[derive(PartialEq, Eq)]
-struct Row {
+struct ArgumentRow {
     name: String,
     meaning: String,
 }
 
-impl Row {
+impl ArgumentRow {
     fn new(argument: &Arg) -> Self {
         let takes_values = argument.get_action().takes_values();
         let values: Vec<&str> = (argument.get_value_names().unwrap_or_default().iter())
@@ -193,6 +194,6 @@ impl Row {
         if !defaults.is_empty() {
             meaning += &format!("; default `{}`", defaults.join(" "));
         }
-        Row { name, meaning }
+        ArgumentRow { name, meaning }
     }
 }

@@ -79,11 +79,11 @@ impl OutputArg {
     ///
     /// # Errors
     /// [`CliError::Write`].
-    pub fn open(&self) -> Result<Sink, CliError> {
+    pub fn open(&self) -> Result<OutputSink, CliError> {
         match &self.file {
-            None => Ok(Sink(Kind::Standard)),
+            None => Ok(OutputSink(Kind::Standard)),
             Some(path) => match Replacement::begin(path) {
-                Ok(replacement) => Ok(Sink(Kind::File(replacement, path.clone()))),
+                Ok(replacement) => Ok(OutputSink(Kind::File(replacement, path.clone()))),
                 Err(source) => Err(CliError::Write { path: path.clone(), source }),
             },
         }
@@ -106,14 +106,14 @@ fn terminal_width() -> Option<usize> {
 }
 
 /// An open output.
-pub struct Sink(Kind);
+pub struct OutputSink(Kind);
 
 enum Kind {
     Standard,
     File(Replacement, PathBuf),
 }
 
-impl Sink {
+impl OutputSink {
     /// Writes a piece of text; standard output is flushed.
     ///
     /// # Errors

@@ -261,7 +261,7 @@ pub type Chart<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
 
 /// A logarithmic axis.
-pub struct Axis<'a> {
+pub struct LogAxis<'a> {
     /// Smallest and largest value.
     pub range: Range<f64>,
     /// Label of the axis.
@@ -279,14 +279,14 @@ pub struct Axis<'a> {
 pub fn log_log<'a, 'b>(
     canvas: &Canvas<'b>,
     (top, height): (i32, i32),
-    x: Axis<'_>,
-    y: Axis<'_>,
+    x: LogAxis<'_>,
+    y: LogAxis<'_>,
 ) -> Result<Chart<'a, 'b>, Box<dyn Error>>
 where
     'b: 'a,
 {
     let area = canvas.clone().shrink((0, top), (WIDTH as u32, height as u32));
-    let scale = |axis: &Axis<'_>| axis.range.clone().log_scale().base(axis.base);
+    let scale = |axis: &LogAxis<'_>| axis.range.clone().log_scale().base(axis.base);
     let mut chart = ChartBuilder::on(&area)
         .margin_left(MARGIN)
         .margin_right(2 * MARGIN)
@@ -326,9 +326,9 @@ where
     'b: 'a,
 {
     let bytes = |bytes: &f64| sizes::show(bytes.round() as u64);
-    let x = Axis { range: x, meaning: "bytes", base: 2.0, number: Some(&bytes) };
+    let x = LogAxis { range: x, meaning: "bytes", base: 2.0, number: Some(&bytes) };
     let number = has_rows.then_some(&axis_number as &dyn Fn(&f64) -> String);
-    log_log(canvas, (top, CHART), x, Axis { range: y, meaning, base: 10.0, number })
+    log_log(canvas, (top, CHART), x, LogAxis { range: y, meaning, base: 10.0, number })
 }
 
 /// Formats a number of an axis with few digits and no trailing zeros.

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::cells::{Cell, Column};
 use super::error::CliError;
-use super::output::{OutputArg, Sink};
-use super::table::{self, Layout};
+use super::output::{OutputArg, OutputSink};
+use super::table::{self, TableLayout};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,7 +50,7 @@ impl Report {
     /// # Errors
     /// As [`Stream::start`].
     pub fn write(self, out: &RowsArg) -> Result<(), CliError> {
-        let head = Head { about: self.about, heading: self.heading, columns: self.columns };
+        let head = ReportHead { about: self.about, heading: self.heading, columns: self.columns };
         let mut stream = Stream::start(out, head, &self.rows)?;
         for row in &self.rows {
             stream.row(row)?;
@@ -61,7 +61,7 @@ impl Report {
 
 /// The parts of a report that precede the rows.
 #[derive(Clone, Debug)]
-pub struct Head {
+pub struct ReportHead {
     /// As in [`Report`].
     pub about: Vec<(&'static str, Value)>,
     /// As in [`Report`].
@@ -72,10 +72,10 @@ pub struct Head {
 
 /// A report whose rows are written one by one.
 pub struct Stream {
-    sink: Sink,
+    sink: OutputSink,
     format: Format,
     columns: Vec<Column>,
-    layout: Layout,
+    layout: TableLayout,
     width: Option<usize>,
     n_rows: usize,
 }
@@ -85,10 +85,10 @@ impl Stream {
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
-    pub fn start(out: &RowsArg, head: Head, known: &[Vec<Cell>]) -> Result<Self, CliError> {
+    pub fn start(out: &RowsArg, head: ReportHead, known: &[Vec<Cell>]) -> Result<Self, CliError> {
         let RowsArg { format, ref output } = *out;
         let width = output.width();
-        let layout = Layout::new(&head.columns, known, width);
+        let layout = TableLayout::new(&head.columns, known, width);
         let mut sink = output.open()?;
         let text = match format {
             Format::Table => wrapped(&head.heading, width) + &layout.header(&head.columns),
@@ -126,7 +126,7 @@ impl Stream {
         self.sink.write(&text)
     }
 
-    /// Writes a row that may have taken long: a command that does not come to its end leaves it ([`Sink::keep`]).
+    /// Writes a row that may have taken long: a command that does not come to its end leaves it ([`OutputSink::keep`]).
     ///
     /// # Errors
     /// As [`Stream::start`].

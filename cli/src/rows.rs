@@ -15,7 +15,7 @@ const LEFT: i32 = 112;
 const MOST_NAMED: u32 = 12;
 
 /// A bar in a row.
-pub struct Bar {
+pub struct RowBar {
     /// The row's number.
     pub row: usize,
     /// Start and end in ns.
@@ -42,7 +42,7 @@ impl Rows {
     ///
     /// # Errors
     /// [`CliError::Write`].
-    pub fn draw(&self, bars: &[Bar], path: &Path) -> Result<(), CliError> {
+    pub fn draw(&self, bars: &[RowBar], path: &Path) -> Result<(), CliError> {
         let n_rows = self.labels.len();
         let row_height = (480 / n_rows.max(1) as i32).clamp(9, 36);
         let legend = legend(self.n_steps);
@@ -57,7 +57,7 @@ impl Rows {
                 let style = Style { v: VPos::Top, ..Style::default() };
                 words(canvas, &decimal(us, 3), (x, axis + 6), &style)?;
             }
-            for Bar { row, ns, part, colour } in bars {
+            for RowBar { row, ns, part, colour } in bars {
                 let y = top + *row as i32 * row_height;
                 let at = |part: f64| y + (part * f64::from(row_height)).round() as i32;
                 let [from, to] = ns.map(x);

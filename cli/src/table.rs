@@ -10,14 +10,14 @@ const NARROWEST_TEXT: usize = 20;
 
 /// The shown columns with their widths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct TableLayout {
     /// Index and width of every shown column.
     shown: Vec<(usize, usize)>,
     /// Titles of the columns that are omitted because the table is too wide.
     pub left_out: Vec<&'static str>,
 }
 
-impl Layout {
+impl TableLayout {
     /// The layout for `rows`, and for later rows up to the columns' expected widths, in `limit` characters. The table
     /// exceeds `limit` only if its indispensable columns need more.
     pub fn new(columns: &[Column], rows: &[Vec<Cell>], limit: Option<usize>) -> Self {
@@ -35,7 +35,7 @@ impl Layout {
             .map(|index| (index, natural(index)))
             .collect();
         let mut left_out = Vec::new();
-        let Some(limit) = limit else { return Layout { shown, left_out } };
+        let Some(limit) = limit else { return TableLayout { shown, left_out } };
         let total = |widths: &mut dyn Iterator<Item = usize>| {
             widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
         };
@@ -58,7 +58,7 @@ impl Layout {
             let Some((_, width)) = widest else { break };
             *width -= 1;
         }
-        Layout { shown, left_out }
+        TableLayout { shown, left_out }
     }
 
     /// The titles and a rule below them.
@@ -158,7 +158,7 @@ mod tests {
         for (limit, left_out) in
             [(None, 0), (Some(60), 0), (Some(44), 0), (Some(40), 1), (Some(8), 1)]
         {
-            let layout = Layout::new(&columns, &rows, limit);
+            let layout = TableLayout::new(&columns, &rows, limit);
             assert_eq!(layout.left_out.len(), left_out, "{limit:?}");
             let text: String = rows.iter().map(|row| layout.row(&columns, row)).collect();
             assert!(text.contains("123456789"), "{text}");
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn numbers_are_right_and_texts_left() {
-        let layout = Layout::new(&columns(), &rows(), None);
+        let layout = TableLayout::new(&columns(), &rows(), None);
         let text = layout.header(&columns()) + &layout.row(&columns(), &rows()[1]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "name     number  more  what it is");

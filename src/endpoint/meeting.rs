@@ -24,15 +24,15 @@ pub(super) fn agree(
 /// wires. It changes with every release in which bytes have another meaning than in the release before.
 pub(crate) const PROTOCOL: u32 = 1;
 
-/// The first bytes of every card; the protocol's version follows.
+/// The first bytes of every start-up record; the protocol's version follows.
 const MAGIC: [u8; 4] = *b"hopb";
 
-/// `card` after the mark and the protocol's version: the first record that a rank sends to the others.
-pub(crate) fn with_protocol(card: &[u8]) -> Vec<u8> {
-    [&MAGIC, &PROTOCOL.to_le_bytes(), card].concat()
+/// `record`, the first that a rank sends to the others, after the mark and the protocol's version.
+pub(crate) fn with_protocol(record: &[u8]) -> Vec<u8> {
+    [&MAGIC, &PROTOCOL.to_le_bytes(), record].concat()
 }
 
-/// The card in the [`with_protocol`] record of `rank`; `me` is this rank.
+/// The payload of the [`with_protocol`] record of `rank`; `me` is this rank.
 ///
 /// # Errors
 /// Names the protocols of both ranks, if they differ.
@@ -41,9 +41,9 @@ pub(crate) fn check_protocol(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8]
         Some((&MAGIC, rest)) => rest.split_first_chunk::<4>(),
         _ => None,
     };
-    let theirs = theirs.map(|(number, card)| (u32::from_le_bytes(*number), card));
+    let theirs = theirs.map(|(number, record)| (u32::from_le_bytes(*number), record));
     let other = match theirs {
-        Some((PROTOCOL, card)) => return Ok(card),
+        Some((PROTOCOL, record)) => return Ok(record),
         Some((number, _)) => format!("protocol {number}"),
         None => "no hopbine protocol, or one without a number".to_owned(),
     };
@@ -75,7 +75,7 @@ mod tests {
             let agrees = |mut exchange: LocalExchange| {
                 let mine: Result<&[u8], _> = match exchange.rank() {
                     2 => Err("no device".to_owned()),
-                    _ => Ok(b"card"),
+                    _ => Ok(b"record"),
                 };
                 threads.spawn(move || agree(&mut exchange, "opening", mine).unwrap_err())
             };
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn another_protocol_is_named_with_both_ranks() {
-        assert_eq!(check_protocol(&with_protocol(b"card"), 3, 0), Ok(&b"card"[..]));
-        let mut newer = with_protocol(b"card");
+        assert_eq!(check_protocol(&with_protocol(b"record"), 3, 0), Ok(&b"record"[..]));
+        let mut newer = with_protocol(b"record");
         newer[4] += 1;
         let refusal = check_protocol(&newer, 3, 0).unwrap_err();
         assert!(refusal.contains("rank 3 uses protocol 2, rank 0 protocol 1"), "{refusal}");

@@ -43,7 +43,7 @@ mod validation;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod hostile {
     pub(crate) use super::mpi::play_headers;
-    pub(crate) use super::shm::{check_card, hostile::play as play_lines};
+    pub(crate) use super::shm::{check_startup_record, hostile::play as play_lines};
     pub(crate) use super::status::check_word;
     pub(crate) use super::utofu::hostile::play as play_slots;
 }

@@ -16,7 +16,7 @@ use crate::Rank;
 use crate::endpoint::{Endpoint, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
-use crate::timeline::{Ring, Tracer};
+use crate::timeline::{RecordRing, Tracer};
 
 use super::compile::geometry::Staged;
 use super::compile::program::Program;
@@ -375,7 +375,7 @@ impl Engine {
     /// Writes the timeline, if one is recorded and has not been written. Later events are not recorded.
     pub fn write_timeline(&self) {
         let Some(tracer) = &self.tracer else { return };
-        let rings: Vec<Ring> =
+        let rings: Vec<RecordRing> =
             self.group.ports.iter().filter_map(|port| port.lock_state().ring.take()).collect();
         tracer.write(&rings);
     }

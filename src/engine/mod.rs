@@ -23,16 +23,16 @@
 //!   that is, for a send of a lower level: the ring has a slot for each send of a step, so messages of one level
 //!   never wait for each other.
 //! - A receive is posted after receives of its own or a lower level have been *posted*, after a message of a lower
-//!   level has released the landing slot, and after enough receives of lower levels have finished (the receive window
+//!   level has released the receive slot, and after enough receives of lower levels have finished (the receive window
 //!   holds a whole step).
 //! - In a lane with a window, sends and receives also wait for messages of earlier steps of the lane.
-//! - If ports share lanes, a task waits for the same tasks, some of them on other ports. A landing slot is released
+//! - If ports share lanes, a task waits for the same tasks, some of them on other ports. A receive slot is released
 //!   when its message's fold has waited for the folds of the same level before it.
-//! - A message leaves staging when the sends that still read its destination have finished. It lands in a slot of the
-//!   landing ring only if these sends have its own level or a lower one; otherwise in bytes of the exchange area that
-//!   no other message of the step uses. So if a block is stored where a block of the same step is still sent from (an
-//!   exchange in place), it lands in staging: a receive into the destination would have to wait for that send, the
-//!   send for the peer's receive, and that receive for the peer's send.
+//! - A message leaves staging when the sends that still read its destination have finished. It is received in a slot of
+//!   the receive ring only if these sends have its own level or a lower one; otherwise in bytes of the exchange area
+//!   that no other message of the step uses. So if a block is stored where a block of the same step is still sent from
+//!   (an exchange in place), it is received in staging: a receive into the destination would have to wait for that
+//!   send, the send for the peer's receive, and that receive for the peer's send.
 //!
 //! So every wait, including one across ranks (a send finishes when the receive has been posted), is for an event of a
 //! lower level, or of the same level but an earlier kind in the order: receive posted, send finished, message

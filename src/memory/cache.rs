@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use hopbine_torus::PortId;
 
-use super::cache_state::{CacheState, Events, Outcome};
+use super::cache_state::{Admission, CacheEvents, CacheState};
 use super::config::{CacheConfig, KeepRule};
 use super::events::EventSource;
 use super::forks;
 use super::lease::{CacheError, Lease, RegisterError};
 use super::span::Span;
-use super::stats::{CacheMode, CacheStats, Counted, Counts};
+use super::stats::{CacheMode, CacheStats, Counted, RegistrationCounts};
 use crate::sync::lock;
 
 /// Registrations tried for one lookup before it is served without being kept.
@@ -42,11 +42,11 @@ pub enum Keep {
 /// needs no other lock. Calls for other ports do not wait for the interface.
 #[derive(Debug)]
 pub struct Cache<H> {
-    events: Option<Arc<Events>>,
+    events: Option<Arc<CacheEvents>>,
     stage_bytes: Option<u64>,
     page: usize,
     state: Mutex<CacheState<H>>,
-    counts: Arc<Counts>,
+    counts: Arc<RegistrationCounts>,
 }
 
 /// A new registration, its range, and the region that must end with its lease.
@@ -65,7 +65,7 @@ impl<H> Cache<H> {
             Ok(source) => (source.mode(), Some(source)),
             Err(reason) => (CacheMode::NoEvents { reason }, None),
         };
-        let events = source.map(|source| Arc::new(Events { log: source.log(), source }));
+        let events = source.map(|source| Arc::new(CacheEvents { log: source.log(), source }));
         forks::watch();
         Cache {
             stage_bytes: events.is_none().then_some(config.stage_bytes),
@@ -88,7 +88,9 @@ impl<H> Cache<H> {
     /// from the caller, for any number of lookups. If the reader of events does not run for too long, on a busy
     /// machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
-        let Some(Events { source, log }) = self.events.as_deref() else { return Settled(true) };
+        let Some(CacheEvents { source, log }) = self.events.as_deref() else {
+            return Settled(true);
+        };
         let mut began = None;
         loop {
             let is_settled = source.settled();
@@ -165,9 +167,9 @@ impl<H> Cache<H> {
             };
             let is_watched = !miss.needs_watch || self.watch(miss.pages);
             match self.with(port, |state| state.put(port, span, miss, is_watched, &handle)) {
-                Outcome::Retry => {}
-                Outcome::NotKept => return Ok((handle, miss.pages, None)),
-                Outcome::Kept { is_first } => {
+                Admission::Retry => {}
+                Admission::NotKept => return Ok((handle, miss.pages, None)),
+                Admission::Kept { is_first } => {
                     let ends = is_explicit && is_first;
                     return Ok((handle, miss.pages, ends.then_some(miss.pages)));
                 }
@@ -209,7 +211,7 @@ impl<H> Cache<H> {
     }
 
     /// The counter of the interface's registrations, for registrations made outside the cache.
-    pub(crate) fn counts(&self) -> &Arc<Counts> {
+    pub(crate) fn counts(&self) -> &Arc<RegistrationCounts> {
         &self.counts
     }
 

@@ -18,7 +18,7 @@ use crate::planted::{self, Planted};
 
 /// The event source of a cache. The cache is one listener, and holds one reference to the log.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct CacheEvents {
     pub(super) source: Arc<dyn EventSource>,
     pub(super) log: Arc<EventLog>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Events {
 /// The regions of a cache, and its position in the event log.
 #[derive(Debug)]
 pub(super) struct CacheState<H> {
-    events: Option<(Arc<Events>, Position)>,
+    events: Option<(Arc<CacheEvents>, Position)>,
     config: CacheConfig,
     regions: Regions<Counted<H>>,
     /// By port, the registration that it is making.
@@ -68,7 +68,7 @@ pub(super) struct Miss {
 
 /// What becomes of a new registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Admission {
     /// The registration is kept; the first one of a region makes the region.
     Kept { is_first: bool },
     /// The registration serves one lease.
@@ -82,9 +82,9 @@ impl<H> CacheState<H> {
         config: CacheConfig,
         n_ports: usize,
         mode: CacheMode,
-        events: Option<Arc<Events>>,
+        events: Option<Arc<CacheEvents>>,
     ) -> Self {
-        let listen = |events: Arc<Events>| {
+        let listen = |events: Arc<CacheEvents>| {
             let position = events.log.position();
             (events, position)
         };
@@ -128,7 +128,7 @@ impl<H> CacheState<H> {
         miss: Miss,
         is_watched: bool,
         handle: &Arc<Counted<H>>,
-    ) -> Outcome {
+    ) -> Admission {
         let Miss { pages, needs_watch, is_known } = miss;
         self.read_events();
         let now = self.regions.covering(span);
@@ -136,18 +136,18 @@ impl<H> CacheState<H> {
         let fits = is_watched && (now.is_some() || !needs_watch || self.make_room(pages));
         let is_sound = self.pending[port.index()].take().is_some_and(|pending| !pending.is_stale);
         if is_watched && (!is_sound || now.map_or(is_known, |now| now != pages)) {
-            return Outcome::Retry;
+            return Admission::Retry;
         }
         if !fits {
             self.stats.uncached += 1;
-            return Outcome::NotKept;
+            return Admission::NotKept;
         }
         self.stats.misses += 1;
         self.regions.put(pages, port, handle.clone());
         if let Some(made) = self.made[port.index()].last_mut() {
             made.is_kept = true;
         }
-        Outcome::Kept { is_first: now.is_none() }
+        Admission::Kept { is_first: now.is_none() }
     }
 
     /// Notes a new registration of a port. False, and it is not noted, if others with its tag live, none of which

@@ -68,7 +68,7 @@ pub(crate) use pages::Pages;
 #[cfg(any(feature = "internals", all(feature = "sim", feature = "emu")))]
 pub use span::Span;
 pub use stats::{CacheMode, CacheStats};
-pub(crate) use stats::{Counted, Counts};
+pub(crate) use stats::{Counted, RegistrationCounts};
 
 /// Size of a page of this machine, in bytes.
 pub fn page_bytes() -> usize {

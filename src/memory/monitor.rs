@@ -26,7 +26,7 @@ use super::events::{EventLog, EventSource};
 use super::hooks;
 use super::pages::Pages;
 use super::span::Span;
-use super::uffd::{Report, Uffd, UffdMessage, WatchMode};
+use super::uffd::{Uffd, UffdMessage, UffdReport, WatchMode};
 
 /// Ranges that the log keeps for caches to read.
 const LATEST: usize = 4096;
@@ -143,9 +143,9 @@ impl ProcessEvents {
             }
             for message in messages {
                 let span = match message.report() {
-                    Report::Removed(span) => span,
-                    Report::Fault(addr) => self.resolve_fault(addr),
-                    Report::Other => continue,
+                    UffdReport::Removed(span) => span,
+                    UffdReport::Fault(addr) => self.resolve_fault(addr),
+                    UffdReport::Other => continue,
                 };
                 self.log.post(span);
             }

@@ -98,12 +98,12 @@ impl CacheStats {
 
 /// Counts an interface's registrations.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct RegistrationCounts {
     made: AtomicU64,
     ended: AtomicU64,
 }
 
-impl Counts {
+impl RegistrationCounts {
     /// Registrations made so far, and registrations ended.
     pub(super) fn so_far(&self) -> [u64; 2] {
         // Relaxed: statistics.
@@ -141,7 +141,7 @@ impl<H> std::ops::Deref for Counted<H> {
 
 /// Counts the end of a registration when it is dropped.
 #[derive(Debug)]
-struct End(Arc<Counts>);
+struct End(Arc<RegistrationCounts>);
 
 impl Drop for End {
     fn drop(&mut self) {

@@ -67,7 +67,7 @@ pub(super) struct UffdMessage {
 
 /// The contents of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Report {
+pub(super) enum UffdReport {
     /// The range lost its pages or its mapping.
     Removed(Span),
     /// A thread waits for the page at this address.
@@ -77,15 +77,15 @@ pub(super) enum Report {
 }
 
 impl UffdMessage {
-    pub(super) fn report(&self) -> Report {
+    pub(super) fn report(&self) -> UffdReport {
         let [first, second, third] = self.args.map(|arg| arg as usize);
         let end = match self.event {
             MSG_REMOVE | MSG_UNMAP => second,
             MSG_REMAP => first.saturating_add(third),
-            MSG_PAGEFAULT => return Report::Fault(second),
-            _ => return Report::Other,
+            MSG_PAGEFAULT => return UffdReport::Fault(second),
+            _ => return UffdReport::Other,
         };
-        if first < end { Report::Removed(Span::raw(first, end)) } else { Report::Other }
+        if first < end { UffdReport::Removed(Span::raw(first, end)) } else { UffdReport::Other }
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
                 } else {
                     let mut buffer = [UffdMessage::default(); 4];
                     let reports = uffd.read(&mut buffer).unwrap().iter().map(UffdMessage::report);
-                    assert_eq!(reports.collect::<Vec<_>>(), [Report::Removed(span)]);
+                    assert_eq!(reports.collect::<Vec<_>>(), [UffdReport::Removed(span)]);
                 }
                 unmapping.join().unwrap();
             });

@@ -9,7 +9,7 @@ pub(super) struct MinLoc;
 pub(super) struct MaxLoc;
 
 /// A number of a pair, as its bits.
-pub(super) trait Number: bytemuck::Pod {
+pub(super) trait PairNumber: bytemuck::Pod {
     const DTYPE: Dtype;
 
     fn bits(self) -> u64;
@@ -18,7 +18,7 @@ pub(super) trait Number: bytemuck::Pod {
 
 macro_rules! numbers {
     ($($t:ident $dtype:ident: |$number:ident| $bits:expr, |$of:ident| $made:expr;)*) => {$(
-        impl Number for $t {
+        impl PairNumber for $t {
             const DTYPE: Dtype = Dtype::$dtype;
 
             #[inline(always)]
@@ -41,7 +41,7 @@ numbers! {
     f64 F64: |number| number.to_bits(), |bits| f64::from_bits(bits);
 }
 
-impl<V: Number, L: Number> Element for Pair<V, L>
+impl<V: PairNumber, L: PairNumber> Element for Pair<V, L>
 where
     Pair<V, L>: bytemuck::Pod,
 {
@@ -49,7 +49,7 @@ where
 }
 
 #[inline(always)]
-fn select<V: Number, L: Number>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> Pair<V, L> {
+fn select<V: PairNumber, L: PairNumber>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> Pair<V, L> {
     let (values, locations): (Order, Order) = of_pair(V::DTYPE, L::DTYPE, is_min);
     let keys = |pair: Pair<V, L>| {
         // The sort key of the location is inverted, so that of equal values the lowest location has the maximum.
@@ -62,14 +62,14 @@ fn select<V: Number, L: Number>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> P
     }
 }
 
-impl<V: Number, L: Number> Operator<Pair<V, L>> for MinLoc {
+impl<V: PairNumber, L: PairNumber> Operator<Pair<V, L>> for MinLoc {
     #[inline(always)]
     fn apply(a: Pair<V, L>, b: Pair<V, L>) -> Pair<V, L> {
         select(a, b, true)
     }
 }
 
-impl<V: Number, L: Number> Operator<Pair<V, L>> for MaxLoc {
+impl<V: PairNumber, L: PairNumber> Operator<Pair<V, L>> for MaxLoc {
     #[inline(always)]
     fn apply(a: Pair<V, L>, b: Pair<V, L>) -> Pair<V, L> {
         select(a, b, false)

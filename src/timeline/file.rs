@@ -11,9 +11,9 @@ use std::io::{self, BufWriter, Write};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::ring::Ring;
+use super::ring::RecordRing;
 use super::ticks::Scale;
-use super::{Kind, Label, Record};
+use super::{Label, Record, RecordKind};
 use crate::Rank;
 use crate::endpoint::Tag;
 
@@ -26,9 +26,9 @@ pub(super) struct Timeline<'a> {
     pub(super) is_virtual: bool,
     pub(super) scale: Scale,
     pub(super) rounds: &'a [[u64; 2]],
-    pub(super) calls: &'a Ring,
+    pub(super) calls: &'a RecordRing,
     pub(super) labels: &'a [Label],
-    pub(super) ports: &'a [Ring],
+    pub(super) ports: &'a [RecordRing],
 }
 
 /// The name of a rank's file.
@@ -92,7 +92,7 @@ fn clock_number() -> u64 {
 impl Timeline<'_> {
     /// Number of overwritten records.
     pub(super) fn n_dropped(&self) -> u64 {
-        self.calls.n_dropped() + self.ports.iter().map(Ring::n_dropped).sum::<u64>()
+        self.calls.n_dropped() + self.ports.iter().map(RecordRing::n_dropped).sum::<u64>()
     }
 
     /// Writes the file under another name, and renames it when it is complete: an older file stays until then.
@@ -175,28 +175,30 @@ impl Timeline<'_> {
 
     /// Writes the events of a port. The start or end of an event is left out if its counterpart is missing: either
     /// the ring has overwritten it, or the event had not ended at tear-down.
-    fn port(&self, out: &mut impl Write, tid: u32, port: &Ring) -> io::Result<()> {
+    fn port(&self, out: &mut impl Write, tid: u32, port: &RecordRing) -> io::Result<()> {
         let mut runs: FxHashMap<u32, &Record> = FxHashMap::default();
         let mut messages: FxHashMap<(u32, u32), &Record> = FxHashMap::default();
         for record in port.iter() {
             let &Record { run, task, bytes, step, id, end, kind, .. } = record;
             match kind {
-                Kind::Run => _ = runs.insert(run, record),
-                Kind::Ended => {
+                RecordKind::Run => _ = runs.insert(run, record),
+                RecordKind::Ended => {
                     if let Some(begun) = runs.remove(&run) {
                         self.event(out, tid, begun, record.start, "run", &"operation")?;
                         write!(out, ", \"args\": {{\"op\": {}}}}}", Operation(begun.id))?;
                     }
                 }
-                Kind::Send | Kind::Recv if end != 0 => self.message(out, tid, record, end)?,
-                Kind::Send | Kind::Recv => _ = messages.insert((run, task), record),
-                Kind::Done => {
+                RecordKind::Send | RecordKind::Recv if end != 0 => {
+                    self.message(out, tid, record, end)?
+                }
+                RecordKind::Send | RecordKind::Recv => _ = messages.insert((run, task), record),
+                RecordKind::Done => {
                     if let Some(begun) = messages.remove(&(run, task)) {
                         self.message(out, tid, begun, record.start)?;
                     }
                 }
-                Kind::Copy | Kind::Fold => {
-                    let name = if kind == Kind::Copy { "copy" } else { "fold" };
+                RecordKind::Copy | RecordKind::Fold => {
+                    let name = if kind == RecordKind::Copy { "copy" } else { "fold" };
                     self.event(out, tid, record, end, name, &name)?;
                     let op = Operation(id);
                     write!(
@@ -204,11 +206,11 @@ impl Timeline<'_> {
                         ", \"args\": {{\"bytes\": {bytes}, \"step\": {step}, \"op\": {op}}}}}"
                     )?;
                 }
-                Kind::Poll => {
+                RecordKind::Poll => {
                     self.event(out, tid, record, end, "poll", &"poll")?;
                     out.write_all(b"}")?;
                 }
-                Kind::Call => {}
+                RecordKind::Call => {}
             }
         }
         Ok(())
@@ -216,7 +218,7 @@ impl Timeline<'_> {
 
     fn message(&self, out: &mut impl Write, tid: u32, record: &Record, end: u64) -> io::Result<()> {
         let &Record { kind, peer, bytes, step, message, id, start, posted, .. } = record;
-        let [cat, way] = if kind == Kind::Send { ["send", "to"] } else { ["recv", "from"] };
+        let [cat, way] = if kind == RecordKind::Send { ["send", "to"] } else { ["recv", "from"] };
         self.event(out, tid, record, end, cat, &format_args!("{way} {peer}"))?;
         let message = message & !Tag::LATE;
         let post = Us(self.scale.ns(posted).saturating_sub(self.scale.ns(start)));
@@ -262,7 +264,7 @@ mod tests {
             is_virtual: false,
             scale: Ticks::Nanoseconds.scale(),
             rounds: &[],
-            calls: &Ring::new(Ticks::Nanoseconds, 4),
+            calls: &RecordRing::new(Ticks::Nanoseconds, 4),
             labels: &[],
             ports: &[],
         };
@@ -294,23 +296,23 @@ mod tests {
             procedure: Procedure::Nonblocking,
             served_by: "a \"b\"\n\\".to_owned(),
         };
-        let mut calls = Ring::new(Ticks::Nanoseconds, 4);
-        calls.push(Record { start: 500, end: 9_000, kind: Kind::Call, ..Record::default() });
-        let mut port = Ring::new(Ticks::Nanoseconds, 8);
+        let mut calls = RecordRing::new(Ticks::Nanoseconds, 4);
+        calls.push(Record { start: 500, end: 9_000, kind: RecordKind::Call, ..Record::default() });
+        let mut port = RecordRing::new(Ticks::Nanoseconds, 8);
         let record = Record { run: 1, id: 1 << 24 | 7, ..Record::default() };
-        let note = |port: &mut Ring, kind, start, end, task| {
+        let note = |port: &mut RecordRing, kind, start, end, task| {
             let posted = start + 10;
             let message = task | Tag::LATE;
             port.push(Record { start, posted, end, task, kind, message, peer: 2, ..record });
         };
         // Its start has been overwritten.
-        note(&mut port, Kind::Done, 900, 0, 9);
-        note(&mut port, Kind::Run, 1_000, 0, 0);
-        note(&mut port, Kind::Recv, 1_100, 0, 3);
-        note(&mut port, Kind::Send, 1_200, 1_900, 4);
-        note(&mut port, Kind::Done, 2_500, 0, 3);
-        note(&mut port, Kind::Fold, 2_600, 3_600, 5);
-        note(&mut port, Kind::Ended, 4_000, 0, 0);
+        note(&mut port, RecordKind::Done, 900, 0, 9);
+        note(&mut port, RecordKind::Run, 1_000, 0, 0);
+        note(&mut port, RecordKind::Recv, 1_100, 0, 3);
+        note(&mut port, RecordKind::Send, 1_200, 1_900, 4);
+        note(&mut port, RecordKind::Done, 2_500, 0, 3);
+        note(&mut port, RecordKind::Fold, 2_600, 3_600, 5);
+        note(&mut port, RecordKind::Ended, 4_000, 0, 0);
         let timeline = Timeline {
             rank: 5,
             world: 9,

@@ -13,7 +13,7 @@ mod ring;
 mod ticks;
 mod tracer;
 
-pub(crate) use ring::Ring;
+pub(crate) use ring::RecordRing;
 pub use tracer::TraceConfig;
 pub(crate) use tracer::Tracer;
 
@@ -23,15 +23,15 @@ use crate::Rank;
 
 /// What a record describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// A run on the port, until its [`Ended`](Kind::Ended) record.
+pub enum RecordKind {
+    /// A run on the port, until its [`Ended`](RecordKind::Ended) record.
     #[default]
     Run,
     /// The end of a run on the port.
     Ended,
-    /// A send, until its [`Done`](Kind::Done) record, or `end` if that is set.
+    /// A send, until its [`Done`](RecordKind::Done) record, or `end` if that is set.
     Send,
-    /// A receive, until its [`Done`](Kind::Done) record, or `end` if that is set.
+    /// A receive, until its [`Done`](RecordKind::Done) record, or `end` if that is set.
     Recv,
     /// The completion of a send or receive of a run.
     Done,
@@ -70,7 +70,7 @@ pub struct Record {
     /// Number of the message within the operation, counted per sender, receiver and port.
     pub message: u32,
     /// Kind of the event.
-    pub kind: Kind,
+    pub kind: RecordKind,
 }
 
 /// The form of a call. An enum instead of a string: comparing strings calls into the C library and touches its pages,

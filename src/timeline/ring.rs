@@ -10,7 +10,7 @@ const AHEAD: usize = 8;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub(crate) struct RecordRing {
     ticks: Ticks,
     /// All records are written when the ring is made, so that a later write causes no page fault.
     records: Vec<Record>,
@@ -22,11 +22,11 @@ pub(crate) struct Ring {
     last: Option<u64>,
 }
 
-impl Ring {
+impl RecordRing {
     /// A ring that keeps the last `most` records.
     pub(super) fn new(ticks: Ticks, most: usize) -> Self {
         let records = vec![Record::default(); most.max(1)];
-        Ring { ticks, records, next: 0, n_noted: 0, last: None }
+        RecordRing { ticks, records, next: 0, n_noted: 0, last: None }
     }
 
     /// Number of records that later ones have overwritten.
@@ -60,7 +60,7 @@ impl Ring {
     }
 }
 
-impl Sink for Ring {
+impl Sink for RecordRing {
     #[inline]
     fn since(&mut self) -> u64 {
         *self.last.get_or_insert_with(|| self.ticks.now())
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_follows_at_once_begins_when_the_last_has_ended() {
-        let mut ring = Ring::new(Ticks::Nanoseconds, 4);
+        let mut ring = RecordRing::new(Ticks::Nanoseconds, 4);
         let first = ring.since();
         assert_eq!(ring.since(), first);
         ring.note(|start| Record { start, ..Record::default() });
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_oldest_records_give_way_and_are_counted() {
         for (n, most) in [(0, 4), (3, 4), (4, 4), (5, 4), (11, 4), (3, 1)] {
-            let mut ring = Ring::new(Ticks::Nanoseconds, most);
+            let mut ring = RecordRing::new(Ticks::Nanoseconds, most);
             (0..n).for_each(|start| ring.push(Record { start, ..Record::default() }));
             let left: Vec<u64> = ring.iter().map(|record| record.start).collect();
             let first = n.saturating_sub(most as u64);

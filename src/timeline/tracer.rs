@@ -5,9 +5,9 @@ use std::sync::{LazyLock, Mutex};
 
 use hopbine_meet::print_remark;
 
-use super::ring::Ring;
+use super::ring::RecordRing;
 use super::ticks::Ticks;
-use super::{Kind, Label, Record, file};
+use super::{Label, Record, RecordKind, file};
 use crate::Rank;
 use crate::endpoint::Time;
 use crate::sync::lock;
@@ -44,7 +44,7 @@ static OWN_WORLD: LazyLock<u64> = LazyLock::new(hopbine_meet::fresh_number);
 
 /// The rank's calls, and their labels.
 struct Calls {
-    ring: Ring,
+    ring: RecordRing,
     labels: Vec<Label>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Tracer {
 impl Tracer {
     pub(crate) fn new(config: TraceConfig, rank: Rank, time: &Time) -> Self {
         let ticks = Ticks::new(time.clock());
-        let ring = Ring::new(ticks.clone(), config.records);
+        let ring = RecordRing::new(ticks.clone(), config.records);
         Tracer {
             calls: Mutex::new(Calls { ring, labels: Vec::new() }),
             config,
@@ -74,8 +74,8 @@ impl Tracer {
     }
 
     /// A ring for one port.
-    pub(crate) fn ring(&self) -> Ring {
-        Ring::new(self.ticks.clone(), self.config.records)
+    pub(crate) fn ring(&self) -> RecordRing {
+        RecordRing::new(self.ticks.clone(), self.config.records)
     }
 
     /// The time, ticks.
@@ -96,7 +96,7 @@ impl Tracer {
 
     /// Records a call, whose first operation was `id`.
     pub(crate) fn call(&self, [start, end]: [u64; 2], label: u32, bytes: u64, id: u64) {
-        let (step, kind) = (label, Kind::Call);
+        let (step, kind) = (label, RecordKind::Call);
         let record = Record { start, end, id, bytes, step, kind, ..Record::default() };
         lock(&self.calls).ring.push(record);
     }
@@ -117,7 +117,7 @@ impl Tracer {
 
     /// Writes the timeline; later calls do nothing. A failure is only printed to standard error, because nothing
     /// depends on the file.
-    pub(crate) fn write(&self, ports: &[Ring]) {
+    pub(crate) fn write(&self, ports: &[RecordRing]) {
         // Relaxed: the writer uses no data of other callers.
         if self.is_written.swap(true, Ordering::Relaxed) {
             return;

@@ -24,7 +24,7 @@ use super::info::{Attempt, FreeQueues, Info, environment};
 use super::launcher::{connect_ranks, joined_by_all};
 use super::layout::{RankMapSetting, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
-use super::neighbourhood::{Neighbourhood, PlacementSources, Sharing, Source};
+use super::neighbourhood::{Neighbourhood, PlacementSources, Sharing, TorusSource};
 use super::startup_record::{CommonSettings, StartupRecord};
 
 use super::placement::Placement;
@@ -223,9 +223,9 @@ impl World {
         let sources = PlacementSources {
             logical: logical.as_ref().filter(|_| torus.is_none()),
             source: match torus {
-                None if backend.is_physical() => Source::TofuCoordinates,
-                None if is_free => Source::Hosts,
-                _ => Source::Settings,
+                None if backend.is_physical() => TorusSource::TofuCoordinates,
+                None if is_free => TorusSource::Hosts,
+                _ => TorusSource::Settings,
             },
             // If no device reports which node a rank is on, the setting decides.
             per_node: RANKS_PER_NODE.get(get).filter(|_| !backend.is_physical()).map(|_| per_node),

@@ -19,7 +19,7 @@ pub(super) struct PlacementSources<'a> {
     /// The torus that Fujitsu MPI reports, with this rank's place in it, if the settings give no torus.
     pub(super) logical: Option<&'a (Shape, TorusPlace)>,
     /// The source of the torus otherwise.
-    pub(super) source: Source,
+    pub(super) source: TorusSource,
     /// Ranks of a node by the settings, if no device reports which node a rank is on.
     pub(super) per_node: Option<u32>,
     /// Whether the hosts of all ranks are kept.
@@ -28,7 +28,7 @@ pub(super) struct PlacementSources<'a> {
 
 /// A source of the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum TorusSource {
     Settings,
     TofuCoordinates,
     Hosts,
@@ -101,9 +101,9 @@ impl Neighbourhood {
         let logical = || Some((sources.logical.and_then(by_torus_place)?, "Fujitsu MPI"));
         let coords = || records.iter().map(|record| record.coords);
         let otherwise = || match sources.source {
-            Source::Settings => None,
-            Source::TofuCoordinates => Some((from_tofu(coords())?, "the Tofu device")),
-            Source::Hosts => Some((from_hosts(&hosts().collect::<Vec<_>>())?, "the hosts")),
+            TorusSource::Settings => None,
+            TorusSource::TofuCoordinates => Some((from_tofu(coords())?, "the Tofu device")),
+            TorusSource::Hosts => Some((from_hosts(&hosts().collect::<Vec<_>>())?, "the hosts")),
         };
         Ok(Neighbourhood {
             node: share(&|other| other.coords == record.coords),
@@ -116,7 +116,7 @@ impl Neighbourhood {
             neighbours: ranks().filter(is_near).count() as u32 - 1,
             placement: match (sources.source, sources.logical) {
                 // A job of `node=N` has one dimension in Fujitsu MPI, but no such ring: its nodes fill a box.
-                (Source::TofuCoordinates, Some((torus, _))) if torus.n_dims() == 1 => {
+                (TorusSource::TofuCoordinates, Some((torus, _))) if torus.n_dims() == 1 => {
                     otherwise().or_else(logical)
                 }
                 _ => logical().or_else(otherwise),
@@ -149,7 +149,7 @@ pub fn torus_of_nodes(
     let tuning = Tuning::tofu_d();
     let common = CommonSettings { settings: "", table: tuning.table(), path: "" };
     let record = StartupRecord::new(0, 0, coords, None, common);
-    let source = Source::TofuCoordinates;
+    let source = TorusSource::TofuCoordinates;
     let sources = PlacementSources { logical: None, source, per_node: None, hosts: false };
     let placement = Neighbourhood::exchange(exchange, &record, common, &sources)?.placement;
     let wrong = |reason| Error::Layout { rank: exchange.rank() as u32, reason };
@@ -182,7 +182,7 @@ mod tests {
             let torus_place = logical.as_ref().map(|(_, place)| *place);
             let common = CommonSettings { settings: "", table: Tuning::tofu_d().table(), path: "" };
             let record = StartupRecord::new(0, 0, coords[rank], torus_place, common);
-            let (logical, source) = (logical.as_ref(), Source::TofuCoordinates);
+            let (logical, source) = (logical.as_ref(), TorusSource::TofuCoordinates);
             let sources = PlacementSources { logical, source, per_node: None, hosts: false };
             let near = Neighbourhood::exchange(&mut exchange, &record, common, &sources).unwrap();
             let (placement, source) = near.placement.unwrap();

@@ -74,7 +74,7 @@ impl StartupRecord {
     /// What is wrong with the record.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
         let record = check_protocol(bytes, rank, me)?;
-        let wrong = || format!("rank {rank} sent a card of {} bytes, not {BYTES}", record.len());
+        let wrong = || format!("rank {rank} sent a record of {} bytes, not {BYTES}", record.len());
         let record: &[u8; BYTES] = record.try_into().map_err(|_| wrong())?;
         let bytes = record.iter().map(|&byte| u64::from(byte));
         let number = |at, n| bytes.clone().skip(at).take(n).rev().fold(0, |n, byte| n << 8 | byte);

@@ -11,7 +11,7 @@ use hopbine_torus::sizes::{self, SizeRange};
 use serde_json::Value;
 
 use crate::cells::{Cell, Column, decimal};
-use crate::curves::{self, Chart, Curve, Point};
+use crate::curves::{self, Chart, Curve, MeasuredPoint};
 use crate::error::{CliError, Outcome};
 use crate::host;
 use crate::launch::signals;
@@ -116,9 +116,9 @@ enum Show {
 
 /// Times in microseconds of a side, for one collective and size; sorted after the last round.
 #[derive(Clone, Debug, Default)]
-struct Times(Vec<f64>);
+struct RowTimes(Vec<f64>);
 
-impl Times {
+impl RowTimes {
     fn median(&self) -> f64 {
         quantile(&self.0, 0.5)
     }
@@ -129,7 +129,7 @@ impl Times {
 }
 
 /// The measured times, by collective (index in the arguments), bytes and side.
-type Measured = BTreeMap<(usize, u64, usize), Times>;
+type Measured = BTreeMap<(usize, u64, usize), RowTimes>;
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
@@ -164,7 +164,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         }
     }
     drop(bar);
-    measured.values_mut().for_each(|Times(us)| us.sort_by(f64::total_cmp));
+    measured.values_mut().for_each(|RowTimes(us)| us.sort_by(f64::total_cmp));
     let reference = sides.iter().position(|side| *side == Side::Mpi).unwrap_or(0);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     notes.insert(
@@ -275,8 +275,8 @@ fn draw(
     reference: usize,
     path: &std::path::Path,
 ) -> Result<(), CliError> {
-    let point = |&(collective, bytes, _): &(usize, u64, usize), times: &Times| {
-        let point = Point { bytes, value: times.median(), ends: times.ends() };
+    let point = |&(collective, bytes, _): &(usize, u64, usize), times: &RowTimes| {
+        let point = MeasuredPoint { bytes, value: times.median(), ends: times.ends() };
         Some(match args.show {
             Show::Time => point,
             Show::Bandwidth => point.map(|us| bytes as f64 / us / 1e3),
@@ -330,10 +330,10 @@ mod tests {
 
     #[test]
     fn a_row_is_the_median_between_the_least_and_the_largest_round() {
-        let times = Times(vec![1.0, 2.0, 4.0, 9.0]);
+        let times = RowTimes(vec![1.0, 2.0, 4.0, 9.0]);
         assert_eq!((times.median(), times.ends()), (3.0, [1.0, 9.0]));
-        assert_eq!(Times(vec![1.0, 2.0, 4.0]).median(), 2.0);
-        let point = Point { bytes: 8, value: 2.0, ends: [1.0, 4.0] };
+        assert_eq!(RowTimes(vec![1.0, 2.0, 4.0]).median(), 2.0);
+        let point = MeasuredPoint { bytes: 8, value: 2.0, ends: [1.0, 4.0] };
         let rate = point.map(|us| 8.0 / us);
         assert_eq!((rate.value, rate.ends), (4.0, [2.0, 8.0]));
     }

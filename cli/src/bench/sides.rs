@@ -58,7 +58,7 @@ pub struct Mpi {
 
 /// One measured time of a side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Time {
+pub struct SideTime {
     pub collective: String,
     pub bytes: u64,
     pub us: f64,
@@ -274,7 +274,7 @@ pub fn run(
     args: &Args,
     sizes: &str,
     signals: &mut Signals,
-) -> Result<Vec<Time>, CliError> {
+) -> Result<Vec<SideTime>, CliError> {
     let ranks = args.ranks.to_string();
     let what = [args.collectives.join(","), sizes.to_owned(), args.budget.to_string()];
     let mut command = match (side, mpi) {
@@ -316,11 +316,11 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// Parses a line `collective bytes microseconds`.
-fn time(line: &str) -> Option<Time> {
+fn time(line: &str) -> Option<SideTime> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [collective, bytes, us] = words[..] else { return None };
     let collective = collective.to_owned();
-    Some(Time { collective, bytes: bytes.parse().ok()?, us: us.parse().ok()? })
+    Some(SideTime { collective, bytes: bytes.parse().ok()?, us: us.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -330,7 +330,10 @@ mod tests {
     #[test]
     fn times_are_found_among_other_lines() {
         let found = time("allreduce 8 1.25");
-        assert_eq!(found, Some(Time { collective: "allreduce".to_owned(), bytes: 8, us: 1.25 }));
+        assert_eq!(
+            found,
+            Some(SideTime { collective: "allreduce".to_owned(), bytes: 8, us: 1.25 })
+        );
         for line in ["", "allreduce 8", "a warning of four words", "allreduce eight 1"] {
             assert_eq!(time(line), None, "{line}");
         }

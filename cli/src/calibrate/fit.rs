@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hopbine_torus::fit::{FitError, Fitted, Observation, Problem, Unknown, family_weights};
 use hopbine_torus::sim::{Machine, Origin, Parameter, QUANTITIES, Quantity};
 
-use crate::measured::cases::{Case, predicted};
+use crate::measured::cases::{MeasuredCase, predicted};
 use crate::progress::Bar;
 
 /// Error of a good prediction, as a difference of logarithms. The influence of an error on the fit grows only up to it.
@@ -19,7 +19,7 @@ const MOST_STEPS: usize = 12;
 
 /// A quantity of the model with its fitted value.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FittedQuantity {
     pub quantity: Quantity,
     pub value: f64,
     /// The standard error of the logarithm of the value; None if the quantity was not fitted.
@@ -32,19 +32,19 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub struct Calibration {
     pub machine: Machine,
-    pub found: Vec<Found>,
+    pub found: Vec<FittedQuantity>,
     pub steps: usize,
 }
 
 impl Calibration {
     /// The fitted quantity that a parameter belongs to.
-    pub fn found(&self, parameter: &Parameter) -> Option<&Found> {
+    pub fn found(&self, parameter: &Parameter) -> Option<&FittedQuantity> {
         let name = (parameter.section, parameter.name);
         self.found.iter().find(|found| found.quantity.names.contains(&name))
     }
 }
 
-impl Found {
+impl FittedQuantity {
     /// Source and accuracy of the value.
     pub fn remark(&self) -> String {
         match self.error {
@@ -70,7 +70,11 @@ fn is_fitted(quantity: &Quantity) -> bool {
 ///
 /// # Errors
 /// [`FitError`].
-pub fn calibrate(cases: &[&Case], start: &Machine, bar: &Bar) -> Result<Calibration, FitError> {
+pub fn calibrate(
+    cases: &[&MeasuredCase],
+    start: &Machine,
+    bar: &Bar,
+) -> Result<Calibration, FitError> {
     let fitted: Vec<usize> = (0..QUANTITIES.len()).filter(|&k| is_fitted(&QUANTITIES[k])).collect();
     let mut fit = Fit::new(cases, start.clone(), fitted, bar)?;
     let mut result = fit.run()?;
@@ -93,7 +97,7 @@ pub fn calibrate(cases: &[&Case], start: &Machine, bar: &Bar) -> Result<Calibrat
     }
     let errors = fit.problem.standard_errors(&|values| fit.times(values), &result.values)?;
     let machine = fit.machine(&result.values);
-    let found = QUANTITIES.iter().enumerate().map(|(k, quantity)| Found {
+    let found = QUANTITIES.iter().enumerate().map(|(k, quantity)| FittedQuantity {
         quantity: *quantity,
         value: quantity.value(&machine),
         error: fit.fitted.iter().position(|&of| of == k).map(|at| errors[at]),
@@ -104,7 +108,7 @@ pub fn calibrate(cases: &[&Case], start: &Machine, bar: &Bar) -> Result<Calibrat
 
 /// A fit of some quantities.
 struct Fit<'a> {
-    cases: &'a [&'a Case],
+    cases: &'a [&'a MeasuredCase],
     /// Holds the values of all quantities that are not fitted.
     machine: Machine,
     /// Indices of the fitted quantities in `QUANTITIES`.
@@ -115,7 +119,7 @@ struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     fn new(
-        cases: &'a [&'a Case],
+        cases: &'a [&'a MeasuredCase],
         machine: Machine,
         fitted: Vec<usize>,
         bar: &'a Bar,
@@ -153,7 +157,7 @@ impl<'a> Fit<'a> {
 
 /// Observations with weights. The total weight of an algorithm is the square root of the number of its times. Times
 /// of one algorithm on one shape with one number of ports form a group, since their errors are correlated.
-fn observations(cases: &[&Case]) -> Vec<Observation> {
+fn observations(cases: &[&MeasuredCase]) -> Vec<Observation> {
     let families: Vec<_> =
         cases.iter().map(|case| (case.row.collective, &case.row.algorithm)).collect();
     let mut groups = HashMap::new();

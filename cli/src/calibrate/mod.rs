@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::cells::{Cell, Column, decimal};
 use crate::error::{CliError, Outcome};
-use crate::measured::cases::{Case, Cases, predicted};
+use crate::measured::cases::{MeasuredCase, MeasuredCases, predicted};
 use crate::measured::{MeasuredArgs, accuracy_cells, accuracy_columns};
 use crate::output::OutputArg;
 use crate::progress;
 use crate::report::{Format, Report, RowsArg};
 use crate::simulate::file;
-use fit::{Calibration, Found, calibrate, most_evaluations};
+use fit::{Calibration, FittedQuantity, calibrate, most_evaluations};
 
 /// Fit the parameters of the network model to measured times
 ///
@@ -50,14 +50,15 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     OutputArg::default().check([&args.output])?;
     let start = file::machine(&args.machine)?;
     let rows = args.measured.rows()?;
-    let cases = Cases::new(rows, &start)?;
-    let modelled: Vec<&Case> = cases.modelled.iter().collect();
+    let cases = MeasuredCases::new(rows, &start)?;
+    let modelled: Vec<&MeasuredCase> = cases.modelled.iter().collect();
     let bar = progress::bar(most_evaluations(), "fitting");
     let calibration =
         calibrate(&modelled, &start, &bar).map_err(|error| CliError::Usage(error.to_string()))?;
     drop(bar);
     if let Some(path) = &args.output {
-        let source = |parameter: &Parameter| calibration.found(parameter).map(Found::remark);
+        let source =
+            |parameter: &Parameter| calibration.found(parameter).map(FittedQuantity::remark);
         OutputArg::to(path).write(&file::show(&calibration.machine, source))?;
     }
     let residuals = residuals(&modelled, &calibration);
@@ -78,7 +79,7 @@ struct Residual {
     accuracy: Accuracy,
 }
 
-fn residuals(cases: &[&Case], calibration: &Calibration) -> Vec<Residual> {
+fn residuals(cases: &[&MeasuredCase], calibration: &Calibration) -> Vec<Residual> {
     let predictions = predicted(cases, &calibration.machine);
     let errors: Vec<f64> =
         cases.iter().zip(&predictions).map(|(case, us)| (us / case.row.us).ln()).collect();
@@ -101,7 +102,7 @@ fn residuals(cases: &[&Case], calibration: &Calibration) -> Vec<Residual> {
 }
 
 fn parameters(
-    cases: &Cases,
+    cases: &MeasuredCases,
     calibration: &Calibration,
     residuals: &[Residual],
     is_table: bool,

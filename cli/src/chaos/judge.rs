@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hopbine::{Error, Fault, Simulation};
 
 use super::memory::RankResult;
-use super::scenario::{InjectedFault, Kind, Scenario};
+use super::scenario::{FaultKind, InjectedFault, Scenario};
 use crate::run::{Reference, verify};
 
 /// Descriptions of the faults of a run; empty if the run was correct.
@@ -84,13 +84,13 @@ fn is_expected(
         error => error,
     };
     match kind {
-        Kind::Kill => run.dead.contains(&victim) && names(error, victim, false),
+        FaultKind::Kill => run.dead.contains(&victim) && names(error, victim, false),
         // Other ranks may have given up in the meantime; the victim then learns of this from any of them.
-        Kind::Stop | Kind::Late => {
+        FaultKind::Stop | FaultKind::Late => {
             let gives_up = scenario.on_timeout == hopbine::OnTimeout::Fail;
             gives_up && (rank == victim || names(error, victim, false))
         }
-        Kind::Mismatch => {
+        FaultKind::Mismatch => {
             let found = match error {
                 Error::Lost { blame, .. } | Error::Timeout { cause: Some(blame), .. } => {
                     blame.fault
@@ -105,7 +105,7 @@ fn is_expected(
             // In a circle of waits, the error may name any of its ranks.
             names(error, victim, true) || is_alone || is_at_gates || found == Fault::Circle
         }
-        Kind::Memory => rank == victim || names(error, victim, false),
+        FaultKind::Memory => rank == victim || names(error, victim, false),
     }
 }
 
@@ -127,8 +127,8 @@ fn differs_in_operator(scenario: &Scenario) -> bool {
     call.collective.is_reduction() && !call.dtype.is_complex()
 }
 
-fn differing(scenario: &Scenario) -> Option<&super::scenario::OneCall> {
-    let fault = scenario.fault.filter(|fault| fault.kind == Kind::Mismatch)?;
+fn differing(scenario: &Scenario) -> Option<&super::scenario::ScenarioCall> {
+    let fault = scenario.fault.filter(|fault| fault.kind == FaultKind::Mismatch)?;
     let (_, step) = scenario.steps.iter().find(|(at, _)| *at == fault.step)?;
     step.calls.first()
 }

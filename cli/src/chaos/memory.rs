@@ -5,15 +5,15 @@ use hopbine_meet::fnv;
 use rand::Rng;
 
 use super::scenario::Random;
-use crate::run::Case;
+use crate::run::CollectiveCase;
 
 /// A completed call with its result.
 pub struct CompletedCall {
-    pub case: Case,
+    pub case: CollectiveCase,
     /// The rank in the call's communicator.
     pub rank: u32,
     pub step: usize,
-    pub memory: Memory,
+    pub memory: CallMemory,
 }
 
 /// Results and failures of one rank.
@@ -23,7 +23,7 @@ pub struct RankResult {
     /// Failures, each with its step.
     pub failures: Vec<(usize, Error)>,
     /// Buffers of failed calls.
-    pub failed_buffers: Vec<Memory>,
+    pub failed_buffers: Vec<CallMemory>,
 }
 
 /// Buffers of a call, as words so that they are aligned for every type.
@@ -35,7 +35,7 @@ pub struct Buffers {
 }
 
 /// The memory of a completed or failed call.
-pub enum Memory {
+pub enum CallMemory {
     Kept(Buffers),
     /// The program has unmapped the memory. Contains the former contents of the receive buffer.
     Unmapped(Vec<u64>),
@@ -52,25 +52,25 @@ impl Buffers {
     }
 
     /// Marks the end of the call: from now on nothing may access the buffers.
-    pub fn forbid_access(mut self, sim: &Simulated) -> Memory {
+    pub fn forbid_access(mut self, sim: &Simulated) -> CallMemory {
         self.hash = self.hash_now();
         sim.forbid(&self.send);
         sim.forbid(&self.recv);
-        Memory::Kept(self)
+        CallMemory::Kept(self)
     }
 }
 
-impl Memory {
+impl CallMemory {
     fn is_untouched(&self) -> bool {
         match self {
-            Memory::Kept(buffers) => buffers.hash == buffers.hash_now(),
-            Memory::Unmapped(_) => true,
+            CallMemory::Kept(buffers) => buffers.hash == buffers.hash_now(),
+            CallMemory::Unmapped(_) => true,
         }
     }
 
     /// Unmaps the memory, after checking it once more.
     fn unmap(&mut self, sim: &Simulated) {
-        let Memory::Kept(Buffers { recv, .. }) = self else { return };
+        let CallMemory::Kept(Buffers { recv, .. }) = self else { return };
         let held = recv.to_vec();
         if !self.is_untouched() {
             sim.complain(format!(
@@ -78,7 +78,7 @@ impl Memory {
                 sim.number()
             ));
         }
-        *self = Memory::Unmapped(held);
+        *self = CallMemory::Unmapped(held);
     }
 }
 
@@ -88,8 +88,8 @@ impl CompletedCall {
         let size = self.case.data.dtype.size_bytes();
         let [_, at] = self.case.starts(self.rank);
         let words = match &self.memory {
-            Memory::Kept(buffers) => &buffers.recv[..],
-            Memory::Unmapped(held) => held,
+            CallMemory::Kept(buffers) => &buffers.recv[..],
+            CallMemory::Unmapped(held) => held,
         };
         &bytemuck::cast_slice(words)[at * size..][..self.case.result_len(self.rank) * size]
     }
@@ -99,14 +99,14 @@ impl RankResult {
     /// Whether all buffers are unchanged since their calls were over.
     pub fn is_untouched(&self) -> bool {
         let done = self.done.iter().map(|done| &done.memory);
-        done.chain(&self.failed_buffers).all(Memory::is_untouched)
+        done.chain(&self.failed_buffers).all(CallMemory::is_untouched)
     }
 
     /// Unmaps the buffers of some completed calls: each with probability `often` / 16.
     pub fn unmap_some(&mut self, often: u32, sim: &Simulated, rng: &mut Random) {
         let done = self.done.iter_mut().map(|done| &mut done.memory);
         for memory in done.chain(&mut self.failed_buffers) {
-            if matches!(memory, Memory::Kept(_)) && rng.random_range(0..16) < often {
+            if matches!(memory, CallMemory::Kept(_)) && rng.random_range(0..16) < often {
                 memory.unmap(sim);
             }
         }

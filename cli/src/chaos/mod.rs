@@ -18,14 +18,14 @@ use hopbine_meet::print_remark;
 use hopbine_torus::Shape;
 use serde_json::{Value, json};
 
-use super::args::Backend;
+use super::args::BackendArg;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress;
 use judge::{Violations, judge};
 use memory::RankResult;
 use program::{AlgorithmCache, program};
-use scenario::{CallForm, Kind, Limits, Scenario};
+use scenario::{FaultKind, Scenario, ScenarioLimits, StepForm};
 
 /// Make random calls on a simulated wire, with random faults: each seed is a run
 ///
@@ -102,8 +102,8 @@ enum Form {
 }
 
 fn wire(text: &str) -> Result<SimulatedWire, &'static str> {
-    let backend = <Backend as clap::ValueEnum>::from_str(text, false).ok();
-    backend.and_then(Backend::simulated).ok_or("valid are: sim, sim-utofu")
+    let backend = <BackendArg as clap::ValueEnum>::from_str(text, false).ok();
+    backend.and_then(BackendArg::simulated).ok_or("valid are: sim, sim-utofu")
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl FromStr for Seeds {
 }
 
 #[derive(Clone, Debug)]
-struct Faults(Vec<Kind>);
+struct Faults(Vec<FaultKind>);
 
 impl FromStr for Faults {
     type Err = String;
@@ -137,7 +137,7 @@ impl FromStr for Faults {
             return Ok(Faults(Vec::new()));
         }
         text.split(',')
-            .map(|name| Kind::from_str(name, false))
+            .map(|name| FaultKind::from_str(name, false))
             .collect::<Result<_, _>>()
             .map(Faults)
     }
@@ -166,7 +166,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if let Some(fault) = args.plant {
         hopbine::planted::plant(fault);
     }
-    let limits = Limits {
+    let limits = ScenarioLimits {
         shape: args.torus.clone(),
         only: args.only.clone(),
         most_elements: args.most_elements,
@@ -329,7 +329,7 @@ fn story(scenario: &Scenario, run: &Simulation<RankResult>) -> String {
 impl Totals {
     fn add(&self, scenario: &Scenario, run: &Run) {
         let calls = scenario.steps.iter().map(|(_, step)| {
-            let times = if let CallForm::Persistent(n) = step.form { n as usize } else { 1 };
+            let times = if let StepForm::Persistent(n) = step.form { n as usize } else { 1 };
             times * step.calls.len()
         });
         // Relaxed: counters, read when all threads have ended.

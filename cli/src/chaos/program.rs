@@ -14,8 +14,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 use super::memory::{Buffers, CompletedCall, RankResult};
-use super::scenario::{CallForm, InjectedFault, Kind, OneCall, Part, Random, Scenario, Step};
-use crate::run::{Case, Data, Lists};
+use super::scenario::{
+    FaultKind, InjectedFault, Random, Scenario, ScenarioCall, ScenarioStep, StepForm,
+    SubCommunicator,
+};
+use crate::run::{CollectiveCase, Data, Lists};
 
 /// Probabilities, in sixteenths, that a buffer of a completed call is unmapped: between steps, and while other calls
 /// are in progress.
@@ -46,7 +49,7 @@ impl AlgorithmCache {
 
 /// A call with its buffers.
 struct PreparedCall {
-    case: Case,
+    case: CollectiveCase,
     rank: u32,
     step: usize,
     buffers: Buffers,
@@ -58,7 +61,7 @@ struct PreparedCall {
 
 impl PreparedCall {
     fn new(
-        spec: &OneCall,
+        spec: &ScenarioCall,
         step: usize,
         comm: &Communicator,
         sim: &Simulated,
@@ -68,7 +71,7 @@ impl PreparedCall {
         let (rank, n_ranks) = (comm.rank(), comm.size());
         let op = spec.collective.is_reduction().then_some(spec.op);
         let data = Data { dtype: spec.dtype, op, n_ranks, seed: spec.data_seed };
-        let case = Case {
+        let case = CollectiveCase {
             collective: spec.collective,
             data,
             root: spec.root % n_ranks,
@@ -183,24 +186,24 @@ pub fn program(
         let mut differs = false;
         if let Some(InjectedFault { kind, after, duration, .. }) = fault {
             match kind {
-                Kind::Kill => sim.meets(Fate::Dies, after),
-                Kind::Stop => sim.meets(Fate::Stops(duration), after),
-                Kind::Late => sim.sleep(duration),
-                Kind::Mismatch => {
+                FaultKind::Kill => sim.meets(Fate::Dies, after),
+                FaultKind::Stop => sim.meets(Fate::Stops(duration), after),
+                FaultKind::Late => sim.sleep(duration),
+                FaultKind::Mismatch => {
                     differs = true;
                     sim.leaves_messages();
                 }
-                Kind::Memory => sim.refuses_memory(of_memory.random_range(1..=3)),
+                FaultKind::Memory => sim.refuses_memory(of_memory.random_range(1..=3)),
             }
         }
         let mut all = calls_of_step(scenario, (*at, step), &comms, sim, algorithms, differs);
         sim.note(format!("step {at} begins"));
         let outcome = match step.form {
-            CallForm::Blocking => blocking(&mut all, sim, &mut rank_result),
-            CallForm::Requests => {
+            StepForm::Blocking => blocking(&mut all, sim, &mut rank_result),
+            StepForm::Requests => {
                 requests(&mut all, sim, &mut rank_result, (&mut rng, &mut of_memory))
             }
-            CallForm::Persistent(n) => persistent(&mut all, n, sim, &mut rng),
+            StepForm::Persistent(n) => persistent(&mut all, n, sim, &mut rng),
         };
         all.into_iter().for_each(|prepared| prepared.end(sim, &outcome, &mut rank_result));
         rank_result.unmap_some(UNMAPS[0], sim, &mut of_memory);
@@ -221,9 +224,9 @@ fn communicators(scenario: &Scenario, world: &Communicator) -> Result<Vec<Commun
     let mut comms = vec![world.with(CallOptions::new())];
     for part in &scenario.parts {
         let derived = match part {
-            Part::Duplicate => world.duplicate()?,
-            Part::Line(dim) => world.sub_box(&[*dim])?,
-            Part::Parity => {
+            SubCommunicator::Duplicate => world.duplicate()?,
+            SubCommunicator::Line(dim) => world.sub_box(&[*dim])?,
+            SubCommunicator::Parity => {
                 let half = world.split(Some(world.rank() % 2), 0)?;
                 half.expect("a colour was given")
             }
@@ -235,13 +238,13 @@ fn communicators(scenario: &Scenario, world: &Communicator) -> Result<Vec<Commun
 
 fn calls_of_step(
     scenario: &Scenario,
-    (at, step): (usize, &Step),
+    (at, step): (usize, &ScenarioStep),
     comms: &[Communicator],
     sim: &Simulated,
     algorithms: &AlgorithmCache,
     differs: bool,
 ) -> Vec<PreparedCall> {
-    let make = |(index, spec): (usize, &OneCall)| {
+    let make = |(index, spec): (usize, &ScenarioCall)| {
         let mut spec = spec.clone();
         // Only the first call of the step differs.
         let is_other = differs && index == 0;
@@ -254,7 +257,7 @@ fn calls_of_step(
 }
 
 /// A call that does not match `spec`, whatever their signatures.
-fn mismatched_call(spec: &OneCall, wire: SimulatedWire) -> OneCall {
+fn mismatched_call(spec: &ScenarioCall, wire: SimulatedWire) -> ScenarioCall {
     let mut other = spec.clone();
     let ops = match wire {
         SimulatedWire::Messages => [Op::Min, Op::Max],

@@ -19,7 +19,7 @@ pub type Random = Xoshiro256PlusPlus;
 
 /// What may happen to one rank of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub enum FaultKind {
     /// Its process is killed
     Kill,
     /// Its process is stopped for a while
@@ -35,7 +35,7 @@ pub enum Kind {
 /// A fault of one rank.
 #[derive(Clone, Copy, Debug)]
 pub struct InjectedFault {
-    pub kind: Kind,
+    pub kind: FaultKind,
     pub victim: u32,
     /// The step in which the fault happens.
     pub step: usize,
@@ -47,7 +47,7 @@ pub struct InjectedFault {
 
 /// Communicators besides the world's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SubCommunicator {
     /// A duplicate of the world.
     Duplicate,
     /// The ranks that differ only in their coordinate of this dimension.
@@ -58,7 +58,7 @@ pub enum Part {
 
 /// How a step makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallForm {
+pub enum StepForm {
     Blocking,
     /// All calls are started. Each rank then waits for them in its own order, by tests or waits.
     Requests,
@@ -68,7 +68,7 @@ pub enum CallForm {
 
 /// One call.
 #[derive(Clone, Debug)]
-pub struct OneCall {
+pub struct ScenarioCall {
     /// Index of the communicator: 0 is the world, 1 the first of the parts.
     pub comm: usize,
     pub collective: Collective,
@@ -89,14 +89,14 @@ pub struct OneCall {
 
 /// A group of calls.
 #[derive(Clone, Debug)]
-pub struct Step {
-    pub form: CallForm,
-    pub calls: Vec<OneCall>,
+pub struct ScenarioStep {
+    pub form: StepForm,
+    pub calls: Vec<ScenarioCall>,
 }
 
 /// Limits of what is drawn, to repeat a run with less.
 #[derive(Clone, Debug, Default)]
-pub struct Limits {
+pub struct ScenarioLimits {
     pub shape: Option<Shape>,
     /// The steps to make; None for all.
     pub only: Option<Vec<usize>>,
@@ -104,11 +104,11 @@ pub struct Limits {
     pub most_elements: Option<usize>,
     /// The seed of the wire, if it differs from the run's seed.
     pub wire_seed: Option<u64>,
-    pub faults: Vec<Kind>,
+    pub faults: Vec<FaultKind>,
     pub wire: SimulatedWire,
 }
 
-impl Limits {
+impl ScenarioLimits {
     fn most(&self) -> usize {
         self.most_elements.unwrap_or(usize::MAX)
     }
@@ -122,9 +122,9 @@ pub struct Scenario {
     pub wire: SimulatedWire,
     pub shape: Shape,
     pub ports: u32,
-    pub parts: Vec<Part>,
+    pub parts: Vec<SubCommunicator>,
     /// The steps with their numbers.
-    pub steps: Vec<(usize, Step)>,
+    pub steps: Vec<(usize, ScenarioStep)>,
     pub fault: Option<InjectedFault>,
     pub on_timeout: OnTimeout,
     pub timeout: Duration,
@@ -165,7 +165,7 @@ fn pick<T: Clone>(rng: &mut Random, of: &[T]) -> T {
 
 impl Scenario {
     /// The scenario of a seed, within limits.
-    pub fn draw(seed: u64, limits: &Limits) -> Self {
+    pub fn draw(seed: u64, limits: &ScenarioLimits) -> Self {
         let mut rng = Random::seed_from_u64(seed ^ 0x6368_616f_7321);
         let drawn = Shape::from_str(pick(&mut rng, &SHAPES)).expect("a shape");
         let shape = limits.shape.clone().unwrap_or(drawn);
@@ -173,14 +173,15 @@ impl Scenario {
         let most = hopbine_torus::plan::max_ports(&shape);
         let ports = rng.random_range(1..=4).min(most);
         let line = rng.random_range(0..8) % shape.n_dims();
-        let parts: Vec<Part> = [Part::Duplicate, Part::Line(line), Part::Parity]
-            .into_iter()
-            .filter(|_| rng.random_bool(0.25))
-            .collect();
+        let parts: Vec<SubCommunicator> =
+            [SubCommunicator::Duplicate, SubCommunicator::Line(line), SubCommunicator::Parity]
+                .into_iter()
+                .filter(|_| rng.random_bool(0.25))
+                .collect();
         let fails_alone = rng.random_bool(0.25);
         let extras = Extras::draw(seed, n_ranks);
         let n_steps = rng.random_range(3..=9);
-        let steps: Vec<(usize, Step)> = (0..n_steps)
+        let steps: Vec<(usize, ScenarioStep)> = (0..n_steps)
             .map(|at| {
                 // Each step has a generator of its own, so that omitting a step does not change the others.
                 let mut rng = Random::seed_from_u64(seed.wrapping_mul(64) + at as u64);
@@ -205,7 +206,8 @@ impl Scenario {
         };
         // With several communicators in use, a circle of waits does not prove that calls differ, and a rank that only
         // warns would wait for ever.
-        let is_open = !parts.is_empty() && fault.is_some_and(|fault| fault.kind == Kind::Mismatch);
+        let is_open =
+            !parts.is_empty() && fault.is_some_and(|fault| fault.kind == FaultKind::Mismatch);
         let warns = rng.random_bool(0.5) && !is_open;
         Scenario {
             seed,
@@ -224,24 +226,24 @@ impl Scenario {
     }
 }
 
-fn step(rng: &mut Random, n_comms: usize, limits: &Limits) -> Step {
+fn step(rng: &mut Random, n_comms: usize, limits: &ScenarioLimits) -> ScenarioStep {
     let form = match rng.random_range(0..5) {
-        0..=1 => CallForm::Blocking,
-        2..=3 => CallForm::Requests,
-        _ => CallForm::Persistent(rng.random_range(1..=3)),
+        0..=1 => StepForm::Blocking,
+        2..=3 => StepForm::Requests,
+        _ => StepForm::Persistent(rng.random_range(1..=3)),
     };
     let n_calls = match form {
         // Sometimes more calls than can be in progress at once.
-        CallForm::Requests if rng.random_bool(0.02) => rng.random_range(60..=140),
-        CallForm::Requests => rng.random_range(1..=6),
+        StepForm::Requests if rng.random_bool(0.02) => rng.random_range(60..=140),
+        StepForm::Requests => rng.random_range(1..=6),
         _ => rng.random_range(1..=2),
     };
     let most = if n_calls > 10 { 3 } else { limits.most() };
     let calls = (0..n_calls).map(|_| one_call(rng, n_comms, most, form)).collect();
-    Step { form, calls }
+    ScenarioStep { form, calls }
 }
 
-fn one_call(rng: &mut Random, n_comms: usize, most: usize, form: CallForm) -> OneCall {
+fn one_call(rng: &mut Random, n_comms: usize, most: usize, form: StepForm) -> ScenarioCall {
     let collective = pick(rng, &Collective::ALL);
     let dtype = pick(rng, &TYPES);
     let ops: Vec<Op> = Op::ALL.into_iter().filter(|op| op.defined_for(dtype)).collect();
@@ -252,8 +254,8 @@ fn one_call(rng: &mut Random, n_comms: usize, most: usize, form: CallForm) -> On
     let is_rooted = matches!(collective, Collective::Gather | Collective::Scatter);
     let only_root_knows = counts.is_some() && is_rooted && rng.random();
     // A persistent reduction of an empty vector has no operation to repeat.
-    let least = usize::from(matches!(form, CallForm::Persistent(_)));
-    let mut call = OneCall {
+    let least = usize::from(matches!(form, StepForm::Persistent(_)));
+    let mut call = ScenarioCall {
         comm: rng.random_range(0..n_comms),
         collective,
         dtype,
@@ -295,7 +297,7 @@ impl Extras {
         }
     }
 
-    fn apply(self, at: usize, step: &mut Step, most: usize) {
+    fn apply(self, at: usize, step: &mut ScenarioStep, most: usize) {
         let mut rng = Random::seed_from_u64(self.seed.wrapping_mul(64) + at as u64);
         for call in &mut step.calls {
             call.in_place = rng.random_bool(self.in_place);
@@ -309,9 +311,9 @@ impl Extras {
     }
 }
 
-impl fmt::Display for OneCall {
+impl fmt::Display for ScenarioCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OneCall { comm, collective, dtype, op, root, count, counts, in_place, .. } = self;
+        let ScenarioCall { comm, collective, dtype, op, root, count, counts, in_place, .. } = self;
         write!(f, "{collective} of {count} {dtype} on communicator {comm}")?;
         if collective.is_reduction() {
             write!(f, ", {op}")?;
@@ -347,7 +349,7 @@ impl fmt::Display for Scenario {
                 "  {kind:?} of rank {victim}, {after:?} after the start of step {step}, for {duration:?}"
             )?,
         }
-        for (at, Step { form, calls }) in steps {
+        for (at, ScenarioStep { form, calls }) in steps {
             writeln!(f, "  step {at}, {form:?}:")?;
             for call in calls.iter().take(8) {
                 writeln!(f, "    {call}")?;
@@ -367,12 +369,12 @@ mod tests {
     #[test]
     fn seeds_draw_calls_of_every_kind() {
         let scenarios: Vec<Scenario> =
-            (1..=2000).map(|seed| Scenario::draw(seed, &Limits::default())).collect();
+            (1..=2000).map(|seed| Scenario::draw(seed, &ScenarioLimits::default())).collect();
         let calls = || {
             let steps = scenarios.iter().flat_map(|scenario| &scenario.steps);
             steps.flat_map(|(_, step)| step.calls.iter().map(|call| (step.form, call)))
         };
-        let forms = [CallForm::Blocking, CallForm::Requests, CallForm::Persistent(2)];
+        let forms = [StepForm::Blocking, StepForm::Requests, StepForm::Persistent(2)];
         for (collective, form) in Collective::ALL.iter().flat_map(|of| forms.map(|form| (of, form)))
         {
             for (in_place, has_counts) in

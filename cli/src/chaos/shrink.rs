@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hopbine_torus::Shape;
 
 use super::run_scenario;
-use super::scenario::{Limits, SHAPES, Scenario};
+use super::scenario::{SHAPES, Scenario, ScenarioLimits};
 use crate::progress;
 
 /// Maximum number of runs.
@@ -14,7 +14,7 @@ const MOST_RUNS: u64 = 600;
 const WIRE_SEEDS: u64 = 12;
 
 /// The smallest failing run found: the command that repeats it, and its events.
-pub fn shrink(seed: u64, limits: &Limits) -> String {
+pub fn shrink(seed: u64, limits: &ScenarioLimits) -> String {
     let mut search = Search {
         seed,
         left: MOST_RUNS,
@@ -44,12 +44,12 @@ struct Search {
 
 impl Search {
     /// Returns the limits with a wire seed for which the run fails.
-    fn fails(&mut self, limits: &Limits) -> Option<Limits> {
+    fn fails(&mut self, limits: &ScenarioLimits) -> Option<ScenarioLimits> {
         let own = limits.wire_seed.unwrap_or(self.seed);
         for wire_seed in (own..).take(WIRE_SEEDS as usize) {
             self.left = self.left.checked_sub(1)?;
             self.bar.advance(1);
-            let limits = Limits { wire_seed: Some(wire_seed), ..limits.clone() };
+            let limits = ScenarioLimits { wire_seed: Some(wire_seed), ..limits.clone() };
             if !run_scenario(&Scenario::draw(self.seed, &limits), false).1.is_empty() {
                 return Some(limits);
             }
@@ -58,7 +58,7 @@ impl Search {
     }
 
     /// Stricter limits, each a candidate for a smaller run.
-    fn candidates(&self, limits: &Limits) -> Vec<Limits> {
+    fn candidates(&self, limits: &ScenarioLimits) -> Vec<ScenarioLimits> {
         let scenario = Scenario::draw(self.seed, limits);
         let mut smaller = Vec::new();
         let steps: Vec<usize> = scenario.steps.iter().map(|(at, _)| *at).collect();
@@ -68,32 +68,32 @@ impl Search {
             }
             for left_out in steps.chunks(part).rev() {
                 let only = steps.iter().copied().filter(|at| !left_out.contains(at)).collect();
-                smaller.push(Limits { only: Some(only), ..limits.clone() });
+                smaller.push(ScenarioLimits { only: Some(only), ..limits.clone() });
             }
         }
         for text in SHAPES {
             let shape: Shape = text.parse().expect("a shape");
             if shape.n_ranks() < scenario.shape.n_ranks() {
-                smaller.push(Limits { shape: Some(shape), ..limits.clone() });
+                smaller.push(ScenarioLimits { shape: Some(shape), ..limits.clone() });
             }
         }
         let longest =
             scenario.steps.iter().flat_map(|(_, step)| &step.calls).map(|call| call.count).max();
         for most in [1, 8, 64, 512] {
             if longest.is_some_and(|longest| longest > most) {
-                smaller.push(Limits { most_elements: Some(most), ..limits.clone() });
+                smaller.push(ScenarioLimits { most_elements: Some(most), ..limits.clone() });
             }
         }
         if scenario.fault.is_some() {
-            smaller.push(Limits { faults: Vec::new(), ..limits.clone() });
+            smaller.push(ScenarioLimits { faults: Vec::new(), ..limits.clone() });
         }
         smaller
     }
 }
 
 /// The command that repeats a run.
-fn command(seed: u64, limits: &Limits) -> String {
-    let Limits { shape, only, most_elements, wire_seed, faults, wire } = limits;
+fn command(seed: u64, limits: &ScenarioLimits) -> String {
+    let ScenarioLimits { shape, only, most_elements, wire_seed, faults, wire } = limits;
     let mut text = format!("hopbine chaos --seeds {seed}");
     // Writing to a string cannot fail.
     let mut add =

@@ -18,7 +18,7 @@ const LARGEST: usize = 1 << 20;
 
 /// The result for one algorithm with one number of ports, over all requested roots.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct AlgorithmVerdict {
     /// The maximum of each figure over all roots; `None` if the plans are inconsistent.
     pub traffic: Option<Traffic>,
     /// Lower bound, for any algorithm, of the bytes that the busiest rank sends, as a multiple of n.
@@ -36,24 +36,30 @@ pub fn schedule(
     expect: Expect,
     counts: Option<(CountsArg, u64)>,
     bar: &Bar,
-) -> Verdict {
+) -> AlgorithmVerdict {
     let judge = |&root: &Rank| {
         let schedule = Schedule { root, ..schedule.clone() };
         let expansion = schedule.expand().expect("the schedule and its roots were validated");
         flow(&expansion, &schedule.shape, &schedule.map, expect, counts, bar)
     };
-    let verdicts: Vec<Verdict> = roots.par_iter().map(judge).collect();
+    let verdicts: Vec<AlgorithmVerdict> = roots.par_iter().map(judge).collect();
     verdicts.into_iter().reduce(merge).expect("there is at least one root")
 }
 
 /// Checks plans from any source.
-pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar: &Bar) -> Verdict {
+pub fn plans(
+    plans: Vec<Plan>,
+    shape: &Shape,
+    map: &RankMap,
+    expect: Expect,
+    bar: &Bar,
+) -> AlgorithmVerdict {
     match Listed::new(plans) {
         Ok(listed) => flow(&listed, shape, map, expect, None, bar),
         Err(InconsistentPlans { rank, what }) => {
             let fault = PlanFault::Inconsistent { what };
             let violation = Violation { rank, lane: None, step: None, position: None, fault };
-            Verdict {
+            AlgorithmVerdict {
                 traffic: None,
                 minimum: None,
                 least_load: None,
@@ -71,7 +77,7 @@ fn flow(
     expect: Expect,
     counts: Option<(CountsArg, u64)>,
     bar: &Bar,
-) -> Verdict {
+) -> AlgorithmVerdict {
     let checker = Checker::new(flow, expect);
     bar.expect(checker.n_units() as u64 + 1);
     let work = |unit: usize| {
@@ -103,10 +109,10 @@ fn flow(
     let violations = checker.conclude(findings).into_iter().map(|found| (root, found)).collect();
     let least = LeastTraffic::new(flow.collective(), &Links::of(shape)).link().1;
     let least_load = counts.is_none().then_some(least);
-    Verdict { traffic: Some(traffic), minimum: Some(minimum), least_load, violations }
+    AlgorithmVerdict { traffic: Some(traffic), minimum: Some(minimum), least_load, violations }
 }
 
-fn merge(a: Verdict, b: Verdict) -> Verdict {
+fn merge(a: AlgorithmVerdict, b: AlgorithmVerdict) -> AlgorithmVerdict {
     let mut violations = a.violations;
     violations.extend(b.violations);
     let traffic = match (a.traffic, b.traffic) {
@@ -115,7 +121,7 @@ fn merge(a: Verdict, b: Verdict) -> Verdict {
     };
     let minimum = a.minimum.into_iter().chain(b.minimum).reduce(f64::max);
     let least_load = a.least_load.or(b.least_load);
-    Verdict { traffic, minimum, least_load, violations }
+    AlgorithmVerdict { traffic, minimum, least_load, violations }
 }
 
 /// The larger value of each figure.
@@ -155,7 +161,7 @@ mod tests {
         (schedule, plans)
     }
 
-    fn judged(schedule: &Schedule, set: Vec<Plan>, expect: Expect) -> Verdict {
+    fn judged(schedule: &Schedule, set: Vec<Plan>, expect: Expect) -> AlgorithmVerdict {
         plans(set, &schedule.shape, &schedule.map, expect, &progress::bar(0, "checking"))
     }
 

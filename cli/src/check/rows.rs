@@ -5,7 +5,7 @@ use hopbine_torus::plan::Traffic;
 use hopbine_torus::{Collective, LaneId, Shape, StepId};
 use serde_json::{Value, json};
 
-use super::judge::Verdict;
+use super::judge::AlgorithmVerdict;
 use crate::cells::{Cell, Column, IN_FLIGHT, decimal};
 use crate::report::Report;
 
@@ -20,7 +20,7 @@ pub struct CheckRow {
     /// The roots that were checked, as requested.
     pub root: String,
     /// The result.
-    pub verdict: Verdict,
+    pub verdict: AlgorithmVerdict,
 }
 
 /// The table of all rows. Up to `n_listed` violations of each row are listed below it.

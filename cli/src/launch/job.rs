@@ -32,7 +32,7 @@ const KILL_DELAY: Duration = Duration::from_secs(2);
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The running ranks, and the channel of events about them.
-pub(super) struct Job {
+pub(super) struct LaunchedJob {
     /// The ranks. No rank is reaped before the job ends, so that the id of its process group is not reused and
     /// processes that it has left behind can be killed.
     ranks: Vec<Child>,
@@ -56,12 +56,15 @@ enum Event {
     OutputLost(io::Error),
 }
 
-impl Job {
+impl LaunchedJob {
     /// Starts all ranks, or those before a signal that ends the job. If a rank cannot be started, no rank remains.
     ///
     /// # Errors
     /// [`CliError::Start`], naming the program.
-    pub(super) fn start(settings: &Settings, signals: &mut Signals) -> Result<Job, CliError> {
+    pub(super) fn start(
+        settings: &Settings,
+        signals: &mut Signals,
+    ) -> Result<LaunchedJob, CliError> {
         let directory = Directory::new()
             .map_err(|source| CliError::Write { path: std::env::temp_dir(), source })?;
         // SAFETY: no thread has been started yet.
@@ -71,7 +74,7 @@ impl Job {
         })?;
         let libraries = library_path(settings, directory.path())?;
         let (sender, events) = channel();
-        let mut job = Job {
+        let mut job = LaunchedJob {
             ranks: Vec::new(),
             n_running: 0,
             events,
@@ -322,7 +325,7 @@ fn is_closed(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
 }
 
-impl Drop for Job {
+impl Drop for LaunchedJob {
     fn drop(&mut self) {
         // All ranks have ended by now, unless an error has occurred.
         if self.n_running > 0 {

@@ -20,13 +20,13 @@ use hopbine_meet::variables::{
 use hopbine_torus::Shape;
 use hopbine_torus::sim::NetworkKind;
 
-use super::args::Backend;
+use super::args::BackendArg;
 use super::error::{CliError, Outcome};
 use super::host;
 use super::installed::library_dir;
 use super::simulate::file;
 use cores::{BindTo, Shares};
-use job::Job;
+use job::LaunchedJob;
 
 /// Run a program as several ranks on this host
 ///
@@ -55,7 +55,7 @@ pub struct Args {
     ranks_per_node: Option<u32>,
     /// What carries the ranks' messages; by default HOPBINE_BACKEND, else the emulated device
     #[arg(long, value_enum)]
-    backend: Option<Backend>,
+    backend: Option<BackendArg>,
     /// Seconds without progress until a rank warns, or with HOPBINE_ON_TIMEOUT=fail fails; sets HOPBINE_TIMEOUT
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECONDS))]
     timeout: Option<u64>,
@@ -97,7 +97,7 @@ struct Settings {
     ranks: u32,
     /// `None`: the ranks choose.
     torus: Option<Shape>,
-    backend: Option<Backend>,
+    backend: Option<BackendArg>,
     ranks_per_node: u32,
     timeout: Option<u64>,
     /// The machine of the network model whose delays the emulated device has, as a setting in one line.
@@ -117,7 +117,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let settings = settings(args)?;
     let mut signals = signals::forwarded()
         .map_err(|error| CliError::Usage(format!("cannot handle signals: {error}")))?;
-    let job = Job::start(&settings, &mut signals)?;
+    let job = LaunchedJob::start(&settings, &mut signals)?;
     job.watch(signals)
 }
 
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn this_program(shape: &Shape, backend: Option<Backend>) -> Result<Outcome, CliError> {
+pub fn this_program(shape: &Shape, backend: Option<BackendArg>) -> Result<Outcome, CliError> {
     let start = |source| CliError::Start { program: "hopbine".into(), source };
     let program = std::env::current_exe().map_err(start)?.into_os_string();
     run(Args {
@@ -164,7 +164,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     }
     let nodes = ranks / per_node;
     let is_shared = match args.backend {
-        Some(backend) => backend == Backend::Shm,
+        Some(backend) => backend == BackendArg::Shm,
         None => BACKEND.get(&from_environment).is_some_and(|name| name == "shm"),
     };
     let torus = match args.torus {

@@ -6,17 +6,17 @@ use hopbine_torus::fit::{ErrorClass, SizeClass, Software};
 use hopbine_torus::sim::{Api, Machine, Preparation, PrepareError, Prepared};
 use rayon::prelude::*;
 
-use super::Row;
+use super::MeasuredTime;
 use crate::error::CliError;
 use crate::progress;
 
 /// A measured time, prepared for its prediction.
-pub struct Case {
-    pub row: Row,
+pub struct MeasuredCase {
+    pub row: MeasuredTime,
     prepared: Prepared,
 }
 
-impl Case {
+impl MeasuredCase {
     /// The class of prediction errors that the time belongs to.
     pub fn class(&self) -> ErrorClass {
         let software = match (self.row.api, self.row.ports) {
@@ -29,8 +29,8 @@ impl Case {
 }
 
 /// The times that the model covers, and the reasons for leaving out others.
-pub struct Cases {
-    pub modelled: Vec<Case>,
+pub struct MeasuredCases {
+    pub modelled: Vec<MeasuredCase>,
     left_out: BTreeMap<String, LeftOut>,
 }
 
@@ -42,18 +42,18 @@ struct LeftOut {
     families: BTreeSet<String>,
 }
 
-impl Cases {
+impl MeasuredCases {
     /// Prepares the prediction of each time on the network of a machine.
     ///
     /// # Errors
     /// [`CliError::Usage`] if the model covers none of the times.
-    pub fn new(rows: Vec<Row>, machine: &Machine) -> Result<Self, CliError> {
+    pub fn new(rows: Vec<MeasuredTime>, machine: &Machine) -> Result<Self, CliError> {
         let bar = progress::bar(rows.len() as u64, "preparing");
         let mut preparation = Preparation::new(machine);
-        let mut cases = Cases { modelled: Vec::new(), left_out: BTreeMap::new() };
+        let mut cases = MeasuredCases { modelled: Vec::new(), left_out: BTreeMap::new() };
         for row in rows {
             match preparation.prepare(&row.timed()) {
-                Ok(prepared) => cases.modelled.push(Case { row, prepared }),
+                Ok(prepared) => cases.modelled.push(MeasuredCase { row, prepared }),
                 Err(error) => {
                     let why = match error {
                         PrepareError::NotModelled { api, why, .. } => {
@@ -102,6 +102,6 @@ impl Cases {
 const NAMED: usize = 8;
 
 /// The model's predictions in microseconds.
-pub fn predicted(cases: &[&Case], machine: &Machine) -> Vec<f64> {
+pub fn predicted(cases: &[&MeasuredCase], machine: &Machine) -> Vec<f64> {
     cases.par_iter().map(|case| case.prepared.time(machine) / 1e3).collect()
 }

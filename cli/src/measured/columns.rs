@@ -6,11 +6,11 @@ use csv::StringRecord;
 use hopbine_torus::sim::{Api, Profile};
 
 use super::pico;
-use super::{Row, RowError};
+use super::{MeasuredTime, RowError};
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum FileFormat {
     /// The output of `hopbine run --format csv`. Times in seconds.
     Ours,
     /// The output of PICO (repository HLC-Lab/pico, plot/summarize_data.py). Times in nanoseconds.
@@ -19,15 +19,17 @@ pub enum Layout {
     Plain,
 }
 
-impl Layout {
-    const ALL: [Layout; 3] = [Layout::Ours, Layout::Pico, Layout::Plain];
+impl FileFormat {
+    const ALL: [FileFormat; 3] = [FileFormat::Ours, FileFormat::Pico, FileFormat::Plain];
 
     /// The required columns: shape, collective, bytes, algorithm, median; then others.
     pub fn needs(self) -> &'static [&'static str] {
         match self {
-            Layout::Ours => &["torus", "collective", "bytes", "algorithm", "median_s", "ports"],
-            Layout::Pico => &["nnodes", "collective_type", "buffer_size", "algo_name", "median"],
-            Layout::Plain => &[
+            FileFormat::Ours => &["torus", "collective", "bytes", "algorithm", "median_s", "ports"],
+            FileFormat::Pico => {
+                &["nnodes", "collective_type", "buffer_size", "algo_name", "median"]
+            }
+            FileFormat::Plain => &[
                 "shape",
                 "collective",
                 "bytes",
@@ -43,18 +45,18 @@ impl Layout {
     /// The optional columns.
     fn knows(self) -> &'static [&'static str] {
         match self {
-            Layout::Ours => &["segment_bytes", "verified"],
-            Layout::Pico => &["tasks_per_node"],
-            Layout::Plain => &[],
+            FileFormat::Ours => &["segment_bytes", "verified"],
+            FileFormat::Pico => &["tasks_per_node"],
+            FileFormat::Plain => &[],
         }
     }
 
     /// The format's unit of time in microseconds.
     fn unit_us(self) -> f64 {
         match self {
-            Layout::Ours => 1e6,
-            Layout::Pico => 1e-3,
-            Layout::Plain => 1.0,
+            FileFormat::Ours => 1e6,
+            FileFormat::Pico => 1e-3,
+            FileFormat::Plain => 1.0,
         }
     }
 }
@@ -62,7 +64,7 @@ impl Layout {
 /// Positions of the columns in a file.
 #[derive(Debug)]
 pub struct Columns {
-    layout: Layout,
+    layout: FileFormat,
     /// Name and index of each column.
     places: Vec<(&'static str, usize)>,
 }
@@ -74,7 +76,7 @@ impl Columns {
             let place = header.iter().position(|found| found.trim() == name);
             place.map(|place| (name, place))
         };
-        for layout in Layout::ALL {
+        for layout in FileFormat::ALL {
             let needed: Option<Vec<_>> = layout.needs().iter().map(|name| place(name)).collect();
             if let Some(mut places) = needed {
                 places.extend(layout.knows().iter().filter_map(|name| place(name)));
@@ -87,19 +89,19 @@ impl Columns {
     }
 
     /// Parses a row; `None` if it has no time, or a time whose result was wrong.
-    pub fn row(&self, line: u64, record: &StringRecord) -> Result<Option<Row>, RowError> {
+    pub fn row(&self, line: u64, record: &StringRecord) -> Result<Option<MeasuredTime>, RowError> {
         let fields = Fields { columns: self, line, record };
         let [shape, collective, bytes, algorithm, median] =
             [0, 1, 2, 3, 4].map(|k| self.layout.needs()[k]);
         let time = fields.text(median);
         let is_wrong = fields.text("verified") == "false";
-        if self.layout == Layout::Ours && time.is_empty() || is_wrong {
+        if self.layout == FileFormat::Ours && time.is_empty() || is_wrong {
             return Ok(None);
         }
         let us = fields
             .checked(median, time, "a time above 0", |us: &f64| us.is_finite() && *us > 0.0)?;
         let (api, algorithm, segment_bytes, ports) = match self.layout {
-            Layout::Pico => {
+            FileFormat::Pico => {
                 let many = fields.text("tasks_per_node");
                 if !matches!(many, "" | "1") {
                     let message =
@@ -113,9 +115,9 @@ impl Columns {
                 };
                 (name.api, name.algorithm, name.segment_bytes, name.ports)
             }
-            Layout::Plain | Layout::Ours => {
+            FileFormat::Plain | FileFormat::Ours => {
                 let api = match self.layout {
-                    Layout::Ours => Api::Hopbine,
+                    FileFormat::Ours => Api::Hopbine,
                     _ => fields.parsed("api", fields.text("api"))?,
                 };
                 let segment = match fields.text("segment_bytes") {
@@ -135,7 +137,7 @@ impl Columns {
                 (api, fields.text(algorithm).to_owned(), segment, ports)
             }
         };
-        Ok(Some(Row {
+        Ok(Some(MeasuredTime {
             line,
             api,
             shape: fields.parsed(shape, fields.text(shape))?,

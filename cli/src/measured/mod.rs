@@ -13,11 +13,11 @@ use hopbine_torus::{Collective, Shape};
 use crate::args;
 use crate::cells::{Cell, Column};
 use crate::error::CliError;
-use columns::{Columns, Layout};
+use columns::{Columns, FileFormat};
 
 /// One measured time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct MeasuredTime {
     /// Line of the row in the file, from 1.
     pub line: u64,
     pub api: Api,
@@ -34,7 +34,7 @@ pub struct Row {
     pub us: f64,
 }
 
-impl Row {
+impl MeasuredTime {
     /// The measured call, in the model's form.
     pub fn timed(&self) -> Timed<'_> {
         Timed {
@@ -64,9 +64,9 @@ pub enum RowError {
     #[error(
         "line 1: the columns are {found}; they must be those of `hopbine run --format csv` ({ours}), of \
          PICO's aggregated_results_summary.csv ({pico}), or {plain}",
-        ours = Layout::Ours.needs().join(", "),
-        pico = Layout::Pico.needs().join(", "),
-        plain = Layout::Plain.needs().join(", "),
+        ours = FileFormat::Ours.needs().join(", "),
+        pico = FileFormat::Pico.needs().join(", "),
+        plain = FileFormat::Plain.needs().join(", "),
     )]
     Columns {
         /// The columns of the file.
@@ -138,7 +138,7 @@ impl MeasuredArgs {
     ///
     /// # Errors
     /// As [`read`].
-    pub fn rows(&self) -> Result<Vec<Row>, CliError> {
+    pub fn rows(&self) -> Result<Vec<MeasuredTime>, CliError> {
         read(&self.measured, &self.shapes)
     }
 }
@@ -170,7 +170,7 @@ pub fn percent(part: f64) -> Cell {
 /// # Errors
 /// [`CliError::Read`]; [`CliError::Text`] with the number of the wrong line; [`CliError::Usage`] for a shape without
 /// measured times.
-fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
+fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<MeasuredTime>, CliError> {
     let mut rows = Vec::new();
     for path in paths {
         rows.extend(parse(&args::read(path)?).map_err(|error| CliError::text(path, error))?);
@@ -178,7 +178,7 @@ fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
     of_shapes(rows, shapes).map_err(|error| CliError::Usage(error.to_string()))
 }
 
-fn parse(text: &str) -> Result<Vec<Row>, RowError> {
+fn parse(text: &str) -> Result<Vec<MeasuredTime>, RowError> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let header = reader.headers()?.clone();
     let columns = Columns::of(&header)?;
@@ -201,17 +201,17 @@ fn parse(text: &str) -> Result<Vec<Row>, RowError> {
     if rows.is_empty() { Err(RowError::Empty) } else { Ok(rows) }
 }
 
-fn of_shapes(rows: Vec<Row>, shapes: &[Shape]) -> Result<Vec<Row>, NoShape> {
+fn of_shapes(rows: Vec<MeasuredTime>, shapes: &[Shape]) -> Result<Vec<MeasuredTime>, NoShape> {
     if let Some(missing) = shapes.iter().find(|shape| rows.iter().all(|row| row.shape != **shape)) {
         let found: Vec<String> = shapes_of(&rows).iter().map(Shape::to_string).collect();
         return Err(NoShape { shape: missing.clone(), found: found.join(", ") });
     }
-    let counts = |row: &Row| shapes.is_empty() || shapes.contains(&row.shape);
+    let counts = |row: &MeasuredTime| shapes.is_empty() || shapes.contains(&row.shape);
     Ok(rows.into_iter().filter(counts).collect())
 }
 
 /// The different shapes of the rows, smaller ones first.
-pub fn shapes_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Shape> {
+pub fn shapes_of<'a>(rows: impl IntoIterator<Item = &'a MeasuredTime>) -> Vec<Shape> {
     let mut shapes: Vec<Shape> = Vec::new();
     for row in rows {
         if !shapes.contains(&row.shape) {

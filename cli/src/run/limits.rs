@@ -9,7 +9,7 @@ use super::super::args::DEFAULT_PORTS;
 use super::super::counts::MOST_ELEMENTS;
 use super::super::error::CliError;
 use super::super::host;
-use super::reference::Case;
+use super::reference::CollectiveCase;
 
 /// Memory in bytes of an emulated rank and of each of its ports, as measured on 1024 ranks.
 const RANK_BYTES: u64 = 128 << 10;
@@ -65,7 +65,10 @@ pub(super) fn check_counts(counts: &[u64], n_ranks: u32, is_vector: bool) -> Res
 }
 
 /// Refuses data of the ranks on this host that exceed its memory.
-pub(in super::super) fn check_memory(case: &Case, here: Range<u32>) -> Result<(), CliError> {
+pub(in super::super) fn check_memory(
+    case: &CollectiveCase,
+    here: Range<u32>,
+) -> Result<(), CliError> {
     let whose = match here.len() {
         1 => "one rank".to_owned(),
         n => format!("{n} ranks"),

@@ -10,7 +10,7 @@ use hopbine::{Blocks, CallOptions, Communicator, Error, Simulation, emulate, sim
 use hopbine_torus::Collective;
 
 use super::ranks::Ranks;
-use super::reference::{Case, Reference};
+use super::reference::{CollectiveCase, Reference};
 use super::verify::{Wrong, verify, verify_same};
 
 /// Number or duration of the measured iterations.
@@ -41,12 +41,12 @@ pub struct Measured {
     /// Whether worker threads drove the ports.
     pub has_workers: bool,
     /// Data of the simulation, if ranks are simulated.
-    pub simulated: Option<Simulated>,
+    pub simulated: Option<SimulationData>,
 }
 
 /// Data of a simulation, without its results.
 #[derive(Debug)]
-pub struct Simulated {
+pub struct SimulationData {
     pub trace: u64,
     pub n_steps: u64,
     pub elapsed: Duration,
@@ -73,7 +73,7 @@ pub fn measure(
             let Simulation { results, ends, trace, n_steps, elapsed, violations, .. } = run;
             let ranks = results.into_iter().collect::<Result<Vec<RankTimes>, Error>>()?;
             ends.into_iter().collect::<Result<(), Error>>()?;
-            simulated = Some(Simulated { trace, n_steps, elapsed, violations });
+            simulated = Some(SimulationData { trace, n_steps, elapsed, violations });
             ranks
         }
         (None, None) => {
@@ -212,7 +212,7 @@ impl Shared<'_> {
     fn first<'a>(
         &'a self,
         world: &Communicator,
-        case: &Case,
+        case: &CollectiveCase,
         result: &[u8],
     ) -> Result<Option<Cow<'a, [u8]>>, Error> {
         if !case.is_same_everywhere() {
@@ -269,7 +269,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    pub fn new(case: &Case, rank: u32) -> Self {
+    pub fn new(case: &CollectiveCase, rank: u32) -> Self {
         let ranks = 0..if case.counts.is_some() { case.data.n_ranks } else { 0 };
         let is_pairs = case.collective == Collective::Alltoall;
         let sent = |to| if is_pairs { case.block(rank, to) } else { case.block(to, 0) };
@@ -279,7 +279,7 @@ impl Lists {
 }
 
 /// A collective on buffers of bytes.
-pub type Call = fn(&Communicator, &Case, &Lists, &[u8], &mut [u8]) -> Result<(), Error>;
+pub type Call = fn(&Communicator, &CollectiveCase, &Lists, &[u8], &mut [u8]) -> Result<(), Error>;
 
 /// The function that makes the call with elements of a type.
 pub fn typed(dtype: Dtype) -> Call {
@@ -311,7 +311,7 @@ pub fn typed(dtype: Dtype) -> Call {
 
 fn call<T: Datatype>(
     comm: &Communicator,
-    case: &Case,
+    case: &CollectiveCase,
     lists: &Lists,
     send: &[u8],
     recv: &mut [u8],
@@ -355,7 +355,7 @@ fn call<T: Datatype>(
 }
 
 /// Detects a rank that leaves a barrier before all ranks have entered it. (A barrier has no data to verify.)
-fn left_early(rank: u32, case: &Case, iteration: u64, entered: u64) -> Option<Wrong> {
+fn left_early(rank: u32, case: &CollectiveCase, iteration: u64, entered: u64) -> Option<Wrong> {
     let expected = u64::from(case.data.n_ranks) * (iteration + 1);
     (entered < expected).then(|| Wrong {
         rank,

@@ -21,24 +21,24 @@ use hopbine_torus::plan::Schedule;
 use hopbine_torus::sizes::{self, SizeRange};
 use serde_json::Value;
 
-use super::args::{self, Backend, Place};
+use super::args::{self, BackendArg, Place};
 use super::counts::CountsArg;
-use super::curves::{Curve, Point};
+use super::curves::{Curve, MeasuredPoint};
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::picture;
 use super::progress;
 use super::report::{RowsArg, Stream};
-use measure::{Iterations, Simulated};
+use measure::{Iterations, SimulationData};
 use ranks::Ranks;
-use stats::Times;
+use stats::RowTimes;
 use tasks::tasks;
 
 pub(super) use data::Data;
 pub(super) use limits::check_memory;
 pub(super) use measure::{Call, Lists, typed};
 pub(super) use ranks::join_world;
-pub(super) use reference::{Case, Reference};
+pub(super) use reference::{CollectiveCase, Reference};
 pub(super) use stats::show_rate;
 pub(super) use verify::verify;
 
@@ -124,7 +124,7 @@ pub struct Args {
     drive: Option<Drive>,
     /// What carries the ranks' messages; by default HOPBINE_BACKEND, else for threads the emulated device
     #[arg(long, value_enum)]
-    backend: Option<Backend>,
+    backend: Option<BackendArg>,
     /// Draw the medians by size as SVG, a curve for each algorithm, with bars from the 10th to the 90th percentile
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -287,17 +287,17 @@ fn rows(args: &Args, ranks: &Ranks, written: Written) -> Result<Outcome, CliErro
                 measure::measure(&reference, ranks, &options, iterations).map_err(|source| {
                     CliError::Run { algorithm: chosen.algorithm.clone(), bytes, source }
                 })?;
-            if let Some(times) = Times::of(measured.seconds.clone()) {
+            if let Some(times) = RowTimes::of(measured.seconds.clone()) {
                 let us = |seconds: f64| seconds * 1e6;
                 let ends = [us(times.p10), us(times.p90)];
-                let point = Point { bytes, value: us(times.median), ends };
+                let point = MeasuredPoint { bytes, value: us(times.median), ends };
                 Curve::add(&mut curves, &chosen.algorithm, point);
             }
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
             if let Some(run) = &measured.simulated {
-                let Simulated { trace, n_steps, elapsed, violations } = run;
+                let SimulationData { trace, n_steps, elapsed, violations } = run;
                 wrong.extend(violations.iter().map(|what| format!("{name}: {what}")));
                 notes.push(format!(
                     "{name}: trace {trace:016x}, {n_steps} steps, {elapsed:?} of simulated time."
@@ -328,7 +328,7 @@ fn rows(args: &Args, ranks: &Ranks, written: Written) -> Result<Outcome, CliErro
 }
 
 /// The cases to run, one for each size.
-fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
+fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<CollectiveCase>, CliError> {
     use Collective as C;
     let n_ranks = args.place.torus.n_ranks();
     let (collective, root) = (args.collective, args.root);
@@ -377,7 +377,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     limits::check_counts(&counts, n_ranks, is_vector)?;
     counts.dedup();
     counts.extend(listed);
-    let case = |count: u64| Case {
+    let case = |count: u64| CollectiveCase {
         collective,
         data,
         root,

@@ -8,7 +8,7 @@ use hopbine_meet::variables::{
 };
 
 use super::{Args, Written};
-use crate::args::{Backend, Place, default_ports};
+use crate::args::{BackendArg, Place, default_ports};
 use crate::error::CliError;
 
 /// The configuration of the ranks, and the job if this process is one of its ranks.
@@ -33,8 +33,8 @@ impl Ranks {
     pub fn new(args: &Args, written: &mut Written) -> Result<Self, CliError> {
         let from_env =
             BACKEND.word(&from_environment).map_err(|error| CliError::Usage(error.to_string()))?;
-        let from_env = from_env.and_then(|name| Backend::from_str(name, false).ok());
-        if let Some(wire) = args.backend.or(from_env).and_then(Backend::simulated) {
+        let from_env = from_env.and_then(|name| BackendArg::from_str(name, false).ok());
+        if let Some(wire) = args.backend.or(from_env).and_then(BackendArg::simulated) {
             return Ranks::simulated(args, wire);
         }
         match hopbine::n_ranks_said().map_err(CliError::World)? {
@@ -152,7 +152,7 @@ pub fn join_world(
     place: &Place,
     ports: Option<u32>,
     drive: Option<Drive>,
-    backend: Option<Backend>,
+    backend: Option<BackendArg>,
 ) -> Result<World, CliError> {
     let shape = &place.torus;
     // The variable contains the torus of nodes; the number of ranks on each node is a variable of its own.

@@ -14,7 +14,7 @@ const WORTH_THREADS: usize = 4096;
 
 /// A collective with its sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct CollectiveCase {
     pub collective: Collective,
     pub data: Data,
     pub root: u32,
@@ -31,16 +31,16 @@ pub struct Case {
 
 /// Consecutive elements of a result with the source of their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct ResultSegment {
     pub len: usize,
-    pub source: Source,
+    pub source: ValueSource,
     /// Index of the first element in the source's data.
     pub start: usize,
 }
 
 /// The source of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ValueSource {
     /// One rank's input.
     Rank(u32),
     /// The combined inputs of all ranks.
@@ -49,7 +49,7 @@ pub enum Source {
     Below(u32),
 }
 
-impl Case {
+impl CollectiveCase {
     /// Memory for the input and the result of a rank, in words so that it is aligned for every type, each with its
     /// bytes.
     pub fn buffers(&self, rank: u32) -> [(Vec<u64>, usize); 2] {
@@ -142,33 +142,33 @@ impl Case {
     }
 
     /// The definition of the collectives: the segments of a rank's result.
-    pub fn result(&self, rank: u32) -> Vec<Segment> {
+    pub fn result(&self, rank: u32) -> Vec<ResultSegment> {
         use Collective as C;
         let root = self.root;
-        let vector = |source| vec![Segment { len: self.count, source, start: 0 }];
+        let vector = |source| vec![ResultSegment { len: self.count, source, start: 0 }];
         let own = |source| {
             let (len, start) = (self.block(rank, 0), self.blocks_below(rank));
-            vec![Segment { len, source, start }]
+            vec![ResultSegment { len, source, start }]
         };
         let each = |start: &dyn Fn(u32) -> usize| {
-            let of = |from| Segment {
+            let of = |from| ResultSegment {
                 len: self.block(from, rank),
-                source: Source::Rank(from),
+                source: ValueSource::Rank(from),
                 start: start(from),
             };
             (0..self.data.n_ranks).map(of).collect()
         };
         match self.collective {
-            C::Allreduce => vector(Source::All),
-            C::Reduce if rank == root => vector(Source::All),
-            C::ReduceScatter => own(Source::All),
-            C::Bcast => vector(Source::Rank(root)),
-            C::Scatter => own(Source::Rank(root)),
+            C::Allreduce => vector(ValueSource::All),
+            C::Reduce if rank == root => vector(ValueSource::All),
+            C::ReduceScatter => own(ValueSource::All),
+            C::Bcast => vector(ValueSource::Rank(root)),
+            C::Scatter => own(ValueSource::Rank(root)),
             C::Allgather => each(&|_| 0),
             C::Gather if rank == root => each(&|_| 0),
             C::Alltoall => each(&|from| (0..rank).map(|to| self.block(from, to)).sum()),
-            C::Scan => vector(Source::Below(rank + 1)),
-            C::Exscan if rank > 0 => vector(Source::Below(rank)),
+            C::Scan => vector(ValueSource::Below(rank + 1)),
+            C::Exscan if rank > 0 => vector(ValueSource::Below(rank)),
             C::Reduce | C::Gather | C::Exscan | C::Barrier => vec![],
         }
     }
@@ -202,7 +202,7 @@ pub enum Want {
 
 /// The expected values of a case.
 pub struct Reference {
-    pub case: Case,
+    pub case: CollectiveCase,
     number: Number,
     per_element: usize,
     /// The combined inputs of all ranks, for one period.
@@ -211,7 +211,7 @@ pub struct Reference {
 
 impl Reference {
     /// Computes the expected values.
-    pub fn new(case: Case) -> Self {
+    pub fn new(case: CollectiveCase) -> Self {
         let (number, per_element) = Number::of(case.data.dtype);
         let longest = if case.collective == Collective::ReduceScatter {
             case.blocks_below(case.data.n_ranks)
@@ -238,15 +238,15 @@ impl Reference {
     }
 
     /// The expected element at `index` of a segment.
-    pub fn want(&self, segment: Segment, index: usize) -> Want {
+    pub fn want(&self, segment: ResultSegment, index: usize) -> Want {
         let at = (segment.start + index) % PERIOD;
         match segment.source {
-            Source::All => self.combined[at],
-            Source::Below(end) => {
+            ValueSource::All => self.combined[at],
+            ValueSource::Below(end) => {
                 let data = &self.case.data;
                 combine(data, data.op.unwrap_or(Op::Sum), end, at)
             }
-            Source::Rank(rank) => {
+            ValueSource::Rank(rank) => {
                 let (first, second) = self.case.data.element(rank, at);
                 Want::Exactly(first, second)
             }
@@ -418,7 +418,7 @@ mod tests {
             (Collective::Exscan, 3, 3, 3),
             (Collective::Barrier, 0, 0, 0),
         ] {
-            let case = Case {
+            let case = CollectiveCase {
                 collective,
                 data,
                 root: 2,

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::Args;
 use super::measure::Measured;
 use super::ranks::Ranks;
-use super::reference::Case;
-use super::stats::{self, Times};
+use super::reference::CollectiveCase;
+use super::stats::{self, RowTimes};
 use super::tasks::Chosen;
 use crate::cells::{Cell, Column};
 use crate::curves::{self, Chart, Curve};
 use crate::error::CliError;
-use crate::report::Head;
+use crate::report::ReportHead;
 
 /// The note on where the times were measured.
 pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
@@ -55,7 +55,7 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
 }
 
 /// The cells of a row.
-pub fn row(args: &Args, case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
+pub fn row(args: &Args, case: &CollectiveCase, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
     let bytes = case.total_bytes();
     let is_well = measured.wrong.is_empty();
     let mut cells = vec![
@@ -78,7 +78,7 @@ pub fn row(args: &Args, case: &Case, chosen: &Chosen, measured: &Measured) -> Ve
             cells.extend([traffic.between_nodes, traffic.inside_nodes].map(sent));
         }
     }
-    match Times::of(measured.seconds.clone()) {
+    match RowTimes::of(measured.seconds.clone()) {
         None => cells.extend((0..5).map(|_| Cell::none())),
         Some(times) => {
             let time = |seconds: f64| Cell::new(seconds, stats::show(seconds));
@@ -114,12 +114,12 @@ pub fn row(args: &Args, case: &Case, chosen: &Chosen, measured: &Measured) -> Ve
 }
 
 /// The parts of the report that precede the rows.
-pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
+pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> ReportHead {
     let has_nodes = args.place.torus.node_dim().is_some();
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
-    Head {
+    ReportHead {
         about: vec![
             ("collective", Value::from(collective.name())),
             ("torus", Value::from(shape)),

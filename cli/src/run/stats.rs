@@ -4,7 +4,7 @@ use hopbine_torus::fit::quantile;
 
 /// The times of a row, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Times {
+pub struct RowTimes {
     /// Number of measured iterations.
     pub n: usize,
     /// Median time.
@@ -15,11 +15,11 @@ pub struct Times {
     pub p90: f64,
 }
 
-impl Times {
+impl RowTimes {
     /// The statistics of times in any order; `None` if there are none.
     pub fn of(mut seconds: Vec<f64>) -> Option<Self> {
         seconds.sort_by(f64::total_cmp);
-        (!seconds.is_empty()).then(|| Times {
+        (!seconds.is_empty()).then(|| RowTimes {
             n: seconds.len(),
             median: quantile(&seconds, 0.5),
             p10: quantile(&seconds, 0.1),
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn quantiles_are_interpolated() {
-        let times = Times::of((0..=10).rev().map(f64::from).collect()).unwrap();
-        assert_eq!(times, Times { n: 11, median: 5.0, p10: 1.0, p90: 9.0 });
-        let times = Times::of(vec![2.0, 1.0]).unwrap();
+        let times = RowTimes::of((0..=10).rev().map(f64::from).collect()).unwrap();
+        assert_eq!(times, RowTimes { n: 11, median: 5.0, p10: 1.0, p90: 9.0 });
+        let times = RowTimes::of(vec![2.0, 1.0]).unwrap();
         assert_eq!(times.median, 1.5);
         assert!((times.p90 - 1.9).abs() < 1e-12);
-        assert_eq!(Times::of(vec![]), None);
+        assert_eq!(RowTimes::of(vec![]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::super::args::{self, DEFAULT_PORTS};
 use super::super::error::CliError;
 use super::super::volumes::Volumes;
 use super::ranks::Ranks;
-use super::reference::Case;
+use super::reference::CollectiveCase;
 use super::{Args, Written};
 
 /// Maximum number of ranks for which a row has the number of messages of its plan.
@@ -21,7 +21,7 @@ const MOST_WEIGHED: u32 = 1024;
 
 /// An algorithm to run.
 #[derive(Clone)]
-pub(super) struct Task {
+pub(super) struct RunTask {
     /// The algorithm's name in calls ([`Wanted`]); `None` if the library chooses.
     pub(super) algorithm: Option<String>,
     /// `None` if the library chooses.
@@ -37,11 +37,11 @@ pub(super) struct Chosen {
     pub(super) traffic: Option<Traffic>,
 }
 
-impl Task {
+impl RunTask {
     /// Resolves the task for a case, by the library's own rule for what is not given.
     pub(super) fn chosen(
         &self,
-        case: &Case,
+        case: &CollectiveCase,
         args: &Args,
         ranks: &Ranks,
     ) -> Result<Chosen, CliError> {
@@ -101,7 +101,7 @@ impl Task {
 }
 
 /// Bytes of all data of a rank if every block had the average length.
-fn whole_blocks(case: &Case, n_ranks: u32) -> u64 {
+fn whole_blocks(case: &CollectiveCase, n_ranks: u32) -> u64 {
     let blocks = u64::from(case.collective.n_blocks(n_ranks));
     let element = case.data.dtype.size_bytes() as u64;
     case.total_bytes() / element / blocks * blocks * element
@@ -142,7 +142,7 @@ pub(super) fn tasks(
     args: &Args,
     ranks: &Ranks,
     written: Written,
-) -> Result<(Vec<Task>, Vec<String>), CliError> {
+) -> Result<(Vec<RunTask>, Vec<String>), CliError> {
     let config = &ranks.config;
     let (collective, shape) = (args.collective, &args.place.torus);
     let ports = config.ports;
@@ -150,7 +150,7 @@ pub(super) fn tasks(
         Request { shape: shape.clone(), map: config.map.clone(), root: Rank(args.root), ports };
     let mut notes = vec![];
     let as_called = |text: String| {
-        let task = Task { algorithm: Some(text), ports: args.ports };
+        let task = RunTask { algorithm: Some(text), ports: args.ports };
         Ok((vec![task], vec![]))
     };
     if let (Some(path), Some(read)) = (&args.schedule, written) {
@@ -166,17 +166,17 @@ pub(super) fn tasks(
         "auto" => {
             // The algorithm is discarded; this only checks that ports and root are valid for some algorithm.
             args::first_served(collective, registry::algorithms(collective), &request)?;
-            return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
+            return Ok((vec![RunTask { algorithm: None, ports: args.ports }], notes));
         }
         name if Wanted::is_search(name) => return as_called(name.to_owned()),
         "all" => args.numbers.serving(collective, shape, &mut notes)?,
         name => args.numbers.algorithms(collective, Some(name))?,
     };
-    let task = |algorithm: hopbine_torus::Algorithm| Task {
+    let task = |algorithm: hopbine_torus::Algorithm| RunTask {
         // An algorithm with a split of lanes needs its number of ports.
         ports: args.ports.or(algorithm.ports()).or(ports),
         algorithm: Some(algorithm.name.into_owned()),
     };
-    let tasks: Vec<Task> = algorithms.into_iter().map(task).collect();
+    let tasks: Vec<RunTask> = algorithms.into_iter().map(task).collect();
     Ok((tasks, notes))
 }

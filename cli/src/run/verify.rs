@@ -127,14 +127,14 @@ fn show_want(number: Number, per_element: usize, want: Want) -> String {
 mod tests {
     use super::*;
     use crate::run::data::{Data, PERIOD};
-    use crate::run::reference::{Case, Source};
+    use crate::run::reference::{CollectiveCase, ValueSource};
     use hopbine::reduce::{Dtype, Op};
     use hopbine_torus::Collective;
 
     fn reference(collective: Collective, dtype: Dtype, op: Op, count: usize) -> Reference {
         let op = collective.is_reduction().then_some(op);
         let data = Data { dtype, op, n_ranks: 5, seed: 3 };
-        Reference::new(Case {
+        Reference::new(CollectiveCase {
             collective,
             data,
             root: 1,
@@ -201,7 +201,7 @@ mod tests {
             let reference = reference(Collective::Allreduce, dtype, Op::Sum, 200);
             let (number, _) = reference.number();
             let segment = reference.case.result(0)[0];
-            assert_eq!(segment.source, Source::All);
+            assert_eq!(segment.source, ValueSource::All);
             let mut n_seen = 0;
             for index in 0..200 {
                 let own = number.value(reference.case.data.element(3, index).0);

@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::report::Report;
 
 /// The best family of a shape at a size.
-pub struct Best<'a> {
+pub struct BestFamily<'a> {
     /// Index of the family in [`Heatmap::families`].
     pub family: usize,
     pub gain: Gain<'a>,
@@ -35,7 +35,7 @@ pub struct Heatmap<'a> {
     /// Families that are the best in some cell, by decreasing number of cells.
     pub families: Vec<Named<'a>>,
     /// The best family by shape and size.
-    pub cells: Vec<Vec<Best<'a>>>,
+    pub cells: Vec<Vec<BestFamily<'a>>>,
 }
 
 impl<'a> Heatmap<'a> {
@@ -83,10 +83,10 @@ impl<'a> Heatmap<'a> {
             let own = own(shape, size);
             let is_it = |name: &&str| *name == all[shape][own].name;
             let family = named.iter().position(is_it).expect("it has a cell");
-            Best { family, gain: Gain::of(&all[shape], own, size) }
+            BestFamily { family, gain: Gain::of(&all[shape], own, size) }
         };
         let column = |shape| (0..sizes.len()).map(|size| best((shape, size))).collect();
-        let cells: Vec<Vec<Best<'_>>> = (0..all.len()).map(column).collect();
+        let cells: Vec<Vec<BestFamily<'_>>> = (0..all.len()).map(column).collect();
         let equals = |family: usize| -> Vec<&str> {
             let mut own = places().filter(|&(shape, size)| cells[shape][size].family == family);
             let mut found = own.next().map_or(Vec::new(), |(shape, size)| names_of(shape, size));

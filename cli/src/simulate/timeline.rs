@@ -9,7 +9,7 @@ use super::one::OneCall;
 use super::predict::APPROXIMATE;
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
-use crate::trace::event::{Event, Kind};
+use crate::trace::event::{EventKind, TraceEvent};
 
 /// The name of an activity.
 fn doing(kind: SpanKind) -> &'static str {
@@ -30,11 +30,11 @@ pub fn spans<'a>(call: &'a OneCall<'_>) -> Vec<&'a Span> {
 }
 
 /// The activities as events, with an event for the call itself on every simulated rank.
-pub fn events(call: &OneCall<'_>) -> Vec<Event> {
+pub fn events(call: &OneCall<'_>) -> Vec<TraceEvent> {
     let lanes = call.call.flow.lanes();
     let routed = &call.call.routed;
     let ns = |ns: f64| ns.round() as i64;
-    let event = |rank, port, kind, name: String, [start, end]: [f64; 2], args| Event {
+    let event = |rank, port, kind, name: String, [start, end]: [f64; 2], args| TraceEvent {
         rank,
         port,
         kind,
@@ -46,20 +46,20 @@ pub fn events(call: &OneCall<'_>) -> Vec<Event> {
         let by = format!("{}, {} ports: predicted", call.call.name, call.call.schedule.ports);
         let args = [("bytes", Value::from(call.bytes)), ("by", Value::from(by))];
         let args = args.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
-        event(rank, None, Kind::Call, call.collective.to_string(), [0.0, call.played.ns], args)
+        event(rank, None, EventKind::Call, call.collective.to_string(), [0.0, call.played.ns], args)
     };
-    let mut events: Vec<Event> = (0..routed.n_agents()).map(whole).collect();
+    let mut events: Vec<TraceEvent> = (0..routed.n_agents()).map(whole).collect();
     events.extend(spans(call).into_iter().map(|span| {
         let mut args = Map::new();
         if let Some(step) = span.step {
             args.insert("step".to_owned(), Value::from(step));
         }
         let (kind, mut name) = match span.kind {
-            SpanKind::Busy(TimeCategory::Fold) => (Kind::Fold, doing(span.kind).to_owned()),
-            SpanKind::Busy(TimeCategory::Copy) => (Kind::Copy, doing(span.kind).to_owned()),
-            SpanKind::Busy(_) => (Kind::Work, doing(span.kind).to_owned()),
-            SpanKind::Waits => (Kind::Wait, doing(span.kind).to_owned()),
-            SpanKind::Sends { .. } => (Kind::Send, doing(span.kind).to_owned()),
+            SpanKind::Busy(TimeCategory::Fold) => (EventKind::Fold, doing(span.kind).to_owned()),
+            SpanKind::Busy(TimeCategory::Copy) => (EventKind::Copy, doing(span.kind).to_owned()),
+            SpanKind::Busy(_) => (EventKind::Work, doing(span.kind).to_owned()),
+            SpanKind::Waits => (EventKind::Wait, doing(span.kind).to_owned()),
+            SpanKind::Sends { .. } => (EventKind::Send, doing(span.kind).to_owned()),
         };
         if let (SpanKind::Sends { message }, Some(step)) = (span.kind, span.step) {
             let (lane, step) = (LaneId(span.lane as usize), StepId(step as usize));

@@ -10,7 +10,7 @@ use crate::error::CliError;
 
 hopbine_torus::named! {
     /// The kind of an event: `cat` in the file.
-    pub enum Kind {
+    pub enum EventKind {
         /// A call, as its caller sees it.
         Call = "call",
         /// An operation in progress on a port.
@@ -34,20 +34,20 @@ hopbine_torus::named! {
     }
 }
 
-impl Kind {
+impl EventKind {
     /// Whether the event takes time of the port's thread.
     pub fn is_of_thread(self) -> bool {
-        self >= Kind::Post
+        self >= EventKind::Post
     }
 }
 
 /// An activity of a rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct TraceEvent {
     pub rank: u32,
     /// The port; `None` for calls.
     pub port: Option<u32>,
-    pub kind: Kind,
+    pub kind: EventKind,
     pub name: String,
     /// Start and end in ns.
     pub ns: [i64; 2],
@@ -55,7 +55,7 @@ pub struct Event {
     pub args: Map<String, Value>,
 }
 
-impl Event {
+impl TraceEvent {
     /// A numeric argument.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.args.get(name)?.as_u64()
@@ -79,7 +79,7 @@ impl Event {
 
 /// The clock of a file's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
+pub enum FileClock {
     /// The machine's clock.
     Measured,
     /// The clock of a simulated wire.
@@ -88,24 +88,24 @@ pub enum Clock {
     Predicted,
 }
 
-impl Clock {
+impl FileClock {
     /// Each clock with its name in files and its name for people.
-    const ALL: [(Clock, &'static str, &'static str); 3] = [
-        (Clock::Measured, "monotonic", "measured"),
-        (Clock::Simulated, "virtual", "simulated"),
-        (Clock::Predicted, "predicted", "predicted"),
+    const ALL: [(FileClock, &'static str, &'static str); 3] = [
+        (FileClock::Measured, "monotonic", "measured"),
+        (FileClock::Simulated, "virtual", "simulated"),
+        (FileClock::Predicted, "predicted", "predicted"),
     ];
 
     /// The clock's name for people.
     pub fn name(self) -> &'static str {
-        Clock::ALL[self as usize].2
+        FileClock::ALL[self as usize].2
     }
 }
 
 /// A file with the timeline of one rank, or of several ranks with one clock.
 #[derive(Clone, Debug)]
 pub struct File {
-    pub clock: Clock,
+    pub clock: FileClock,
     /// What only files of one run have in common; empty in predicted ones.
     pub world: String,
     /// The host whose clock measured the events.
@@ -115,7 +115,7 @@ pub struct File {
     pub rounds: Vec<[i64; 2]>,
     /// Number of records that later ones have overwritten.
     pub n_dropped: u64,
-    pub events: Vec<Event>,
+    pub events: Vec<TraceEvent>,
 }
 
 fn ns(us: &Value) -> Option<i64> {
@@ -143,7 +143,7 @@ impl File {
     fn parse(json: &Value) -> Option<Self> {
         let about = &json["otherData"];
         let clock = about["clock"].as_str()?;
-        let &(clock, ..) = Clock::ALL.iter().find(|(_, name, _)| *name == clock)?;
+        let &(clock, ..) = FileClock::ALL.iter().find(|(_, name, _)| *name == clock)?;
         let round = |round: &Value| Some([ns(&round[0])?, ns(&round[1])?]);
         let events = json["traceEvents"].as_array()?.iter().filter(|event| event["ph"] == "X");
         Some(File {
@@ -165,11 +165,11 @@ impl File {
     }
 }
 
-fn event(json: &Value) -> Option<Event> {
+fn event(json: &Value) -> Option<TraceEvent> {
     let cat = json["cat"].as_str()?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == cat)?;
+    let kind = EventKind::ALL.into_iter().find(|kind| kind.name() == cat)?;
     let start = ns(&json["ts"])?;
-    Some(Event {
+    Some(TraceEvent {
         rank: json["pid"].as_u64()?.try_into().ok()?,
         port: json["tid"].as_u64()?.checked_sub(1).map(|port| port as u32),
         kind,
@@ -199,14 +199,14 @@ pub fn named(what: &str, pid: u64, tid: u64, name: &str) -> [Value; 2] {
 }
 
 /// A file of predicted events, which [`File::read`] can read.
-pub fn predicted(events: &[Event]) -> String {
+pub fn predicted(events: &[TraceEvent]) -> String {
     let about = json!({
         "hopbine": hopbine::VERSION,
         "clock": "predicted",
         "dropped": 0,
         "rounds": [],
     });
-    let tid = |event: &Event| event.port.map_or(0, |port| u64::from(port) + 1);
+    let tid = |event: &TraceEvent| event.port.map_or(0, |port| u64::from(port) + 1);
     let events: Vec<Value> =
         events.iter().map(|event| event.json(u64::from(event.rank), tid(event))).collect();
     text(&about, &events)
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_clock_is_where_its_number_says() {
-        for (number, (clock, _, name)) in Clock::ALL.into_iter().enumerate() {
+        for (number, (clock, _, name)) in FileClock::ALL.into_iter().enumerate() {
             assert_eq!((clock as usize, clock.name()), (number, name));
         }
     }
@@ -227,7 +227,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let mut args = Map::new();
         args.insert("bytes".to_owned(), Value::from(8));
-        let event = |kind, port, ns| Event {
+        let event = |kind, port, ns| TraceEvent {
             rank: 3,
             port,
             kind,
@@ -235,11 +235,13 @@ mod tests {
             ns,
             args: args.clone(),
         };
-        let events =
-            [event(Kind::Call, None, [0, 1_234_567]), event(Kind::Wait, Some(2), [1, 1_000_001])];
+        let events = [
+            event(EventKind::Call, None, [0, 1_234_567]),
+            event(EventKind::Wait, Some(2), [1, 1_000_001]),
+        ];
         let json = serde_json::from_str(&predicted(&events)).unwrap();
         let file = File::parse(&json).unwrap();
-        assert_eq!((file.clock, file.ranks()), (Clock::Predicted, vec![3]));
+        assert_eq!((file.clock, file.ranks()), (FileClock::Predicted, vec![3]));
         assert_eq!(file.events, events);
         assert!(File::parse(&json!({"traceEvents": []})).is_none());
     }

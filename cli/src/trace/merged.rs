@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::event::{Event, Kind, named, text};
-use super::sources::Source;
+use super::event::{EventKind, TraceEvent, named, text};
+use super::sources::TraceSource;
 
 /// Thread ids of one port: a group each for its thread, its operations, and its messages.
 const OF_PORT: u64 = 3000;
@@ -13,24 +13,24 @@ const OF_GROUP: u64 = 1000;
 
 /// The first thread id of the group that shows an event. Overlapping events of a group are on different threads, see
 /// [`tracks`].
-fn group(event: &Event) -> u64 {
+fn group(event: &TraceEvent) -> u64 {
     let Some(port) = event.port else { return 0 };
     let group = match event.kind {
-        Kind::Send => 1,
-        Kind::Recv => 2,
-        Kind::Run => return 1 + u64::from(port) * OF_PORT + OF_GROUP / 2,
+        EventKind::Send => 1,
+        EventKind::Recv => 2,
+        EventKind::Run => return 1 + u64::from(port) * OF_PORT + OF_GROUP / 2,
         _ => 0,
     };
     1 + u64::from(port) * OF_PORT + group * OF_GROUP
 }
 
 /// The name of a thread: its group, and its number within the group.
-fn name(event: &Event, track: u64) -> String {
+fn name(event: &TraceEvent, track: u64) -> String {
     let name = match (event.port, event.kind) {
         (None, _) => "calls".to_owned(),
-        (Some(port), Kind::Send) => format!("port {port} sends"),
-        (Some(port), Kind::Recv) => format!("port {port} receives"),
-        (Some(port), Kind::Run) => format!("port {port} operations"),
+        (Some(port), EventKind::Send) => format!("port {port} sends"),
+        (Some(port), EventKind::Recv) => format!("port {port} receives"),
+        (Some(port), EventKind::Run) => format!("port {port} operations"),
         (Some(port), _) => format!("port {port}"),
     };
     if track == 0 { name } else { format!("{name} ({})", track + 1) }
@@ -48,10 +48,10 @@ pub fn tracks(times: impl Iterator<Item = [i64; 2]>) -> impl Iterator<Item = u64
 }
 
 /// The key by which the two sides of a message are matched within a run.
-fn message(event: &Event) -> Option<(u32, u32, u32, String, u64)> {
+fn message(event: &TraceEvent) -> Option<(u32, u32, u32, String, u64)> {
     let (from, to) = match event.kind {
-        Kind::Send => (event.rank, event.number("to")? as u32),
-        Kind::Recv => (event.number("from")? as u32, event.rank),
+        EventKind::Send => (event.rank, event.number("to")? as u32),
+        EventKind::Recv => (event.number("from")? as u32, event.rank),
         _ => return None,
     };
     let op = event.args.get("op")?.as_str()?.to_owned();
@@ -59,12 +59,12 @@ fn message(event: &Event) -> Option<(u32, u32, u32, String, u64)> {
 }
 
 /// The merged file. The processes of a rank are adjacent. Arrows lead from the sending of a message to its arrival.
-pub fn json(sources: &[Source], notes: &[String]) -> String {
+pub fn json(sources: &[TraceSource], notes: &[String]) -> String {
     let mut lines = Vec::new();
     let mut n_arrows = 0;
     for (number, source) in sources.iter().enumerate() {
         let pid = |rank: u32| u64::from(rank) * sources.len() as u64 + number as u64;
-        let mut threads: BTreeMap<(u32, u64), Vec<&Event>> = BTreeMap::new();
+        let mut threads: BTreeMap<(u32, u64), Vec<&TraceEvent>> = BTreeMap::new();
         for event in &source.events {
             threads.entry((event.rank, group(event))).or_default().push(event);
         }
@@ -90,7 +90,7 @@ pub fn json(sources: &[Source], notes: &[String]) -> String {
                 }
                 lines.push(event.json(pid, tid));
                 match (message(event), event.kind) {
-                    (Some(message), Kind::Send) => {
+                    (Some(message), EventKind::Send) => {
                         _ = sent.insert(message, (pid, tid, event.ns[0]))
                     }
                     (Some(message), _) => received.push((message, (pid, tid, event.ns[1]))),
@@ -117,8 +117,9 @@ pub fn json(sources: &[Source], notes: &[String]) -> String {
 }
 
 /// Keeps only the events within a time interval, of the ranks wanted.
-pub fn part(source: &mut Source, ns: [i64; 2], is_wanted: impl Fn(u32) -> bool) {
-    let overlaps = |event: &Event| event.ns[0] < ns[1] && ns[0] < event.ns[1].max(event.ns[0] + 1);
+pub fn part(source: &mut TraceSource, ns: [i64; 2], is_wanted: impl Fn(u32) -> bool) {
+    let overlaps =
+        |event: &TraceEvent| event.ns[0] < ns[1] && ns[0] < event.ns[1].max(event.ns[0] + 1);
     source.events.retain(|event| is_wanted(event.rank) && overlaps(event));
 }
 
@@ -127,7 +128,7 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
-    use crate::trace::event::Clock;
+    use crate::trace::event::FileClock;
 
     /// The events of this phase.
     fn all<'a>(json: &'a Value, ph: &str) -> Vec<&'a Value> {
@@ -147,7 +148,7 @@ mod tests {
             let value = json!({key: peer, "op": "0.7", "message": 2});
             value.as_object().cloned().unwrap_or_else(Map::new)
         };
-        let event = |rank, kind, ns, args| Event {
+        let event = |rank, kind, ns, args| TraceEvent {
             rank,
             port: Some(1),
             kind,
@@ -155,15 +156,15 @@ mod tests {
             ns,
             args,
         };
-        let run = |clock| Source {
+        let run = |clock| TraceSource {
             clock,
             events: vec![
-                event(0, Kind::Send, [0, 5000], args("to", 1)),
-                event(1, Kind::Recv, [1000, 9000], args("from", 0)),
-                event(1, Kind::Recv, [2000, 9000], args("from", 3)),
+                event(0, EventKind::Send, [0, 5000], args("to", 1)),
+                event(1, EventKind::Recv, [1000, 9000], args("from", 0)),
+                event(1, EventKind::Recv, [2000, 9000], args("from", 3)),
             ],
         };
-        let sources = [run(Clock::Measured), run(Clock::Predicted)];
+        let sources = [run(FileClock::Measured), run(FileClock::Predicted)];
         let json: Value = serde_json::from_str(&super::json(&sources, &[])).unwrap();
         let (starts, ends) = (all(&json, "s"), all(&json, "f"));
         assert_eq!((starts.len(), ends.len()), (2, 2));

@@ -13,8 +13,8 @@ use hopbine_torus::sizes;
 
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
-use event::{Event, File};
-use sources::{Source, Together, together};
+use event::{File, TraceEvent};
+use sources::{Together, TraceSource, together};
 
 /// Merge timelines of ranks into one file, and draw them
 ///
@@ -72,13 +72,13 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 }
 
 /// The selected time interval in ns.
-fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
+fn window(args: &Args, sources: &[TraceSource]) -> Result<[i64; 2], CliError> {
     if args.call.is_none() && args.last.is_none() {
         return Ok(picture::ALWAYS);
     }
     let mut window = [i64::MAX, i64::MIN];
     for source in sources {
-        let calls: Vec<&Event> = source.calls().filter(|call| args.wants(call)).collect();
+        let calls: Vec<&TraceEvent> = source.calls().filter(|call| args.wants(call)).collect();
         let mut ranks: Vec<u32> = calls.iter().map(|call| call.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();
@@ -91,7 +91,7 @@ fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
     }
     if window[0] > window[1] {
         let name = args.call.as_deref().unwrap_or("any name");
-        let there = names(sources.iter().flat_map(Source::calls)).join(", ");
+        let there = names(sources.iter().flat_map(TraceSource::calls)).join(", ");
         return Err(CliError::Usage(format!(
             "the timelines have no call of {name}; they have {there}"
         )));
@@ -101,13 +101,13 @@ fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
 
 impl Args {
     /// Whether the call's name is selected.
-    fn wants(&self, call: &Event) -> bool {
+    fn wants(&self, call: &TraceEvent) -> bool {
         self.call.as_ref().is_none_or(|name| *name == call.name)
     }
 }
 
 /// The different names and sizes of calls.
-fn names<'a>(calls: impl Iterator<Item = &'a Event>) -> Vec<String> {
+fn names<'a>(calls: impl Iterator<Item = &'a TraceEvent>) -> Vec<String> {
     let mut names = Vec::new();
     for call in calls {
         let of = match call.number("bytes") {
@@ -125,8 +125,8 @@ fn names<'a>(calls: impl Iterator<Item = &'a Event>) -> Vec<String> {
 /// Maximum number of calls that a title names.
 const MOST_NAMED: usize = 4;
 
-fn title(args: &Args, sources: &[Source]) -> String {
-    let calls = sources.iter().flat_map(Source::calls).filter(|call| args.wants(call));
+fn title(args: &Args, sources: &[TraceSource]) -> String {
+    let calls = sources.iter().flat_map(TraceSource::calls).filter(|call| args.wants(call));
     let mut names = names(calls);
     if names.len() > MOST_NAMED {
         names.truncate(MOST_NAMED);

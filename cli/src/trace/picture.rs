@@ -5,12 +5,12 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::event::{Event, Kind};
+use super::event::{EventKind, TraceEvent};
 use super::merged::tracks;
-use super::sources::Source;
+use super::sources::TraceSource;
 use crate::error::CliError;
 use crate::picture::between;
-use crate::rows::{Bar, Rows, step_colour};
+use crate::rows::{RowBar, Rows, step_colour};
 
 /// Maximum number of rows on a page.
 pub const MOST_ROWS: usize = 96;
@@ -25,7 +25,7 @@ const BUSY: RGBColor = RGBColor(70, 78, 88);
 /// [`CliError::Write`]; or [`CliError::Usage`], with the advice `fewer`, if there are too many ports.
 pub fn draw(
     title: String,
-    sources: &[Source],
+    sources: &[TraceSource],
     window: [i64; 2],
     fewer: &str,
     path: &Path,
@@ -63,26 +63,26 @@ pub fn draw(
     };
     let mut bars = Vec::new();
     for (row, &(rank, port, number)) in keys.iter().enumerate() {
-        let of_port = |event: &&Event| (event.rank, event.port) == (rank, Some(port));
+        let of_port = |event: &&TraceEvent| (event.rank, event.port) == (rank, Some(port));
         let events = || sources[number].events.iter().filter(of_port);
-        let sends = || events().filter(|event| event.kind == Kind::Send);
+        let sends = || events().filter(|event| event.kind == EventKind::Send);
         let tracks: Vec<u64> = tracks(sends().map(|event| event.ns)).collect();
         let n_tracks = tracks.iter().max().map_or(1, |most| most + 1) as f64;
-        let ns = |event: &Event| event.ns.map(|ns| (ns.clamp(start, end) - start) as f64);
-        let of_step = |event: &Event| {
+        let ns = |event: &TraceEvent| event.ns.map(|ns| (ns.clamp(start, end) - start) as f64);
+        let of_step = |event: &TraceEvent| {
             event.number("step").map_or(BUSY, |step| step_colour(step as u32, rows.n_steps))
         };
         for (event, track) in sends().zip(tracks) {
             let at = |track: f64| track / n_tracks / 2.0;
             let part = at(track as f64)..at(track as f64 + 1.0);
-            bars.push(Bar { row, ns: ns(event), part, colour: of_step(event) });
+            bars.push(RowBar { row, ns: ns(event), part, colour: of_step(event) });
         }
         for event in events().filter(|event| event.kind.is_of_thread()) {
             let colour = match event.kind {
-                Kind::Wait => between(of_step(event), WHITE, 0.7),
+                EventKind::Wait => between(of_step(event), WHITE, 0.7),
                 _ => BUSY,
             };
-            bars.push(Bar { row, ns: ns(event), part: 0.5..1.0, colour });
+            bars.push(RowBar { row, ns: ns(event), part: 0.5..1.0, colour });
         }
     }
     rows.draw(&bars, path)

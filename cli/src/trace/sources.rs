@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{Clock, Event, File, Kind};
+use super::event::{EventKind, File, FileClock, TraceEvent};
 
 /// The ranks of one run.
-pub struct Source {
-    pub clock: Clock,
+pub struct TraceSource {
+    pub clock: FileClock,
     /// Events, ordered by time.
-    pub events: Vec<Event>,
+    pub events: Vec<TraceEvent>,
 }
 
 /// All runs, with notes on their clocks.
 pub struct Together {
-    pub sources: Vec<Source>,
+    pub sources: Vec<TraceSource>,
     pub notes: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub fn together(files: Vec<File>) -> Together {
         }
     }
     let one = |run| source(run, &mut notes);
-    let mut sources: Vec<Source> = runs.into_iter().map(one).collect();
+    let mut sources: Vec<TraceSource> = runs.into_iter().map(one).collect();
     if let Some((first, others)) = sources.split_first_mut() {
         let origin = first.events.first().map_or(0, |event| event.ns[0]);
         first.shift(-origin);
@@ -55,20 +55,21 @@ pub fn together(files: Vec<File>) -> Together {
 }
 
 /// Combines the files of one run on one clock.
-fn source(files: Vec<File>, notes: &mut Vec<String>) -> Source {
+fn source(files: Vec<File>, notes: &mut Vec<String>) -> TraceSource {
     let clock = files[0].clock;
     let offsets = match clock {
-        Clock::Measured => offsets(&files, notes),
-        Clock::Simulated | Clock::Predicted => BTreeMap::new(),
+        FileClock::Measured => offsets(&files, notes),
+        FileClock::Simulated | FileClock::Predicted => BTreeMap::new(),
     };
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<TraceEvent> = Vec::new();
     for file in files {
         let offset = offsets.get(&file.host).copied().unwrap_or(0);
-        let shifted = |event: Event| Event { ns: event.ns.map(|ns| ns - offset), ..event };
+        let shifted =
+            |event: TraceEvent| TraceEvent { ns: event.ns.map(|ns| ns - offset), ..event };
         events.extend(file.events.into_iter().map(shifted));
     }
     events.sort_by_key(|event| event.ns[0]);
-    Source { clock, events }
+    TraceSource { clock, events }
 }
 
 /// How far the hosts' clocks are ahead of the first host's, in ns. No rank leaves a round before all have entered it.
@@ -110,7 +111,7 @@ fn offsets(files: &[File], notes: &mut Vec<String>) -> BTreeMap<String, i64> {
     offsets
 }
 
-impl Source {
+impl TraceSource {
     fn shift(&mut self, by: i64) {
         self.events.iter_mut().for_each(|event| event.ns = event.ns.map(|ns| ns + by));
     }
@@ -125,8 +126,8 @@ impl Source {
     }
 
     /// The calls of all ranks.
-    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Event> {
-        self.events.iter().filter(|event| event.kind == Kind::Call)
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &TraceEvent> {
+        self.events.iter().filter(|event| event.kind == EventKind::Call)
     }
 
     /// The time in ns at which the first rank started the last call with this name and size.
@@ -140,7 +141,7 @@ impl Source {
 }
 
 /// The shift that aligns a run with the first one, and the reason.
-fn beside(first: &Source, other: &Source) -> (i64, String) {
+fn beside(first: &TraceSource, other: &TraceSource) -> (i64, String) {
     for call in other.calls().rev() {
         let bytes = call.number("bytes");
         if let (Some(there), Some(here)) =
@@ -163,13 +164,13 @@ mod tests {
 
     use super::*;
 
-    fn call(rank: u32, name: &str, bytes: u64, start: i64) -> Event {
+    fn call(rank: u32, name: &str, bytes: u64, start: i64) -> TraceEvent {
         let args = Map::from_iter([("bytes".to_owned(), bytes.into())]);
         let name = name.to_owned();
-        Event { rank, port: None, kind: Kind::Call, name, ns: [start, start + 10], args }
+        TraceEvent { rank, port: None, kind: EventKind::Call, name, ns: [start, start + 10], args }
     }
 
-    fn file(clock: Clock, host: &str, rounds: &[[i64; 2]], events: Vec<Event>) -> File {
+    fn file(clock: FileClock, host: &str, rounds: &[[i64; 2]], events: Vec<TraceEvent>) -> File {
         let (host, rounds) = (host.to_owned(), rounds.to_vec());
         File { clock, world: "a".to_owned(), host, rounds, n_dropped: 0, events }
     }
@@ -180,8 +181,8 @@ mod tests {
         let a = [[0, 900], [1000, 1100]];
         let b = [[1500, 1950], [2020, 2090]];
         let files = vec![
-            file(Clock::Measured, "a", &a, vec![call(0, "barrier", 0, 5000)]),
-            file(Clock::Measured, "b", &b, vec![call(1, "barrier", 0, 6000)]),
+            file(FileClock::Measured, "a", &a, vec![call(0, "barrier", 0, 5000)]),
+            file(FileClock::Measured, "b", &b, vec![call(1, "barrier", 0, 6000)]),
         ];
         let Together { sources, notes } = together(files);
         let starts: Vec<i64> = sources[0].events.iter().map(|event| event.ns[0]).collect();
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn ranks_that_an_older_run_left_are_a_run_of_their_own() {
         let of = |rank, world: &str| {
-            let one = file(Clock::Measured, "a", &[], vec![call(rank, "barrier", 0, 5000)]);
+            let one = file(FileClock::Measured, "a", &[], vec![call(rank, "barrier", 0, 5000)]);
             File { world: world.to_owned(), ..one }
         };
         let files = vec![of(0, "new"), of(1, "new"), of(2, "old"), of(3, "old")];
@@ -211,10 +212,10 @@ mod tests {
         ];
         let other = vec![call(1, "allreduce", 8, 205)];
         let files = vec![
-            file(Clock::Measured, "a", &[], measured),
-            file(Clock::Measured, "a", &[], other),
-            file(Clock::Predicted, "", &[], vec![call(0, "allreduce", 8, 0)]),
-            file(Clock::Predicted, "", &[], vec![call(0, "bcast", 8, 50)]),
+            file(FileClock::Measured, "a", &[], measured),
+            file(FileClock::Measured, "a", &[], other),
+            file(FileClock::Predicted, "", &[], vec![call(0, "allreduce", 8, 0)]),
+            file(FileClock::Predicted, "", &[], vec![call(0, "bcast", 8, 50)]),
         ];
         let Together { sources, notes } = together(files);
         assert_eq!(sources.len(), 3);

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Map;
 
-use super::event::{Event, Kind};
+use super::event::{EventKind, TraceEvent};
 
 /// Adds posts and waits of ports to the events of one run, if it has no waits. While an operation is in progress on a
 /// port, its thread counts as waiting when it does nothing else. (In fact it may drive another port, or not run at
 /// all.)
-pub fn complete(events: &mut Vec<Event>) {
-    if events.iter().any(|event| event.kind == Kind::Wait) {
+pub fn complete(events: &mut Vec<TraceEvent>) {
+    if events.iter().any(|event| event.kind == EventKind::Wait) {
         return;
     }
-    let posts: Vec<Event> = events.iter().filter_map(post).collect();
+    let posts: Vec<TraceEvent> = events.iter().filter_map(post).collect();
     events.extend(posts);
-    let mut ports: BTreeMap<(u32, u32), Vec<&Event>> = BTreeMap::new();
+    let mut ports: BTreeMap<(u32, u32), Vec<&TraceEvent>> = BTreeMap::new();
     for event in &*events {
         if let Some(port) = event.port {
             ports.entry((event.rank, port)).or_default().push(event);
@@ -28,28 +28,30 @@ pub fn complete(events: &mut Vec<Event>) {
 }
 
 /// The post of a message.
-fn post(message: &Event) -> Option<Event> {
+fn post(message: &TraceEvent) -> Option<TraceEvent> {
     let us = message.args.get("post_us")?.as_f64()?;
     let name = match message.kind {
-        Kind::Send => format!("post send {}", message.name),
+        EventKind::Send => format!("post send {}", message.name),
         _ => format!("post receive {}", message.name),
     };
     let ns = [message.ns[0], message.ns[0] + (us * 1e3).round() as i64];
     let step = message.args.get("step").map(|step| ("step".to_owned(), step.clone()));
     let args = Map::from_iter(step);
-    Some(Event { kind: Kind::Post, name, ns, args, ..message.clone() })
+    Some(TraceEvent { kind: EventKind::Post, name, ns, args, ..message.clone() })
 }
 
-fn waits_of((rank, port): (u32, u32), events: Vec<&Event>) -> Vec<Event> {
-    let of = |wanted: fn(Kind) -> bool| {
+fn waits_of((rank, port): (u32, u32), events: Vec<&TraceEvent>) -> Vec<TraceEvent> {
+    let of = |wanted: fn(EventKind) -> bool| {
         let mut spans: Vec<[i64; 2]> =
             events.iter().filter(|event| wanted(event.kind)).map(|event| event.ns).collect();
         spans.sort_unstable();
         spans
     };
-    let (runs, busy) = (of(|kind| kind == Kind::Run), of(Kind::is_of_thread));
-    let mut messages: Vec<&Event> =
-        events.into_iter().filter(|event| matches!(event.kind, Kind::Send | Kind::Recv)).collect();
+    let (runs, busy) = (of(|kind| kind == EventKind::Run), of(EventKind::is_of_thread));
+    let mut messages: Vec<&TraceEvent> = events
+        .into_iter()
+        .filter(|event| matches!(event.kind, EventKind::Send | EventKind::Recv))
+        .collect();
     messages.sort_by_key(|message| message.ns[1]);
     // A wait ends with the first message that ends after the wait has begun.
     let ended_by = |start: i64| {
@@ -61,8 +63,8 @@ fn waits_of((rank, port): (u32, u32), events: Vec<&Event>) -> Vec<Event> {
     let mut wait = |from: i64, to: i64| {
         if from < to {
             let args = Map::from_iter(ended_by(from).map(|step| ("step".to_owned(), step.clone())));
-            let (kind, name) = (Kind::Wait, "waits".to_owned());
-            waits.push(Event { rank, port: Some(port), kind, name, ns: [from, to], args });
+            let (kind, name) = (EventKind::Wait, "waits".to_owned());
+            waits.push(TraceEvent { rank, port: Some(port), kind, name, ns: [from, to], args });
         }
     };
     for [start, end] in runs {
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_port_waits_when_its_run_is_under_way_and_it_does_nothing() {
-        let event = |kind, ns, args: serde_json::Value| Event {
+        let event = |kind, ns, args: serde_json::Value| TraceEvent {
             rank: 1,
             port: Some(0),
             kind,
@@ -95,23 +97,23 @@ mod tests {
             args: args.as_object().cloned().unwrap_or_default(),
         };
         let mut events = vec![
-            event(Kind::Run, [0, 100], json!({})),
-            event(Kind::Send, [5, 40], json!({"step": 0, "post_us": 0.010})),
-            event(Kind::Poll, [40, 42], json!({})),
-            event(Kind::Recv, [20, 42], json!({"step": 3, "post_us": 0.001})),
-            event(Kind::Fold, [42, 60], json!({})),
+            event(EventKind::Run, [0, 100], json!({})),
+            event(EventKind::Send, [5, 40], json!({"step": 0, "post_us": 0.010})),
+            event(EventKind::Poll, [40, 42], json!({})),
+            event(EventKind::Recv, [20, 42], json!({"step": 3, "post_us": 0.001})),
+            event(EventKind::Fold, [42, 60], json!({})),
             // Two operations in progress at a time.
-            event(Kind::Run, [90, 120], json!({})),
-            event(Kind::Poll, [130, 140], json!({})),
+            event(EventKind::Run, [90, 120], json!({})),
+            event(EventKind::Poll, [130, 140], json!({})),
         ];
         complete(&mut events);
         let of = |kind| {
             let these = events.iter().filter(move |event| event.kind == kind);
             these.map(|event| (event.ns, event.number("step"))).collect::<Vec<_>>()
         };
-        assert_eq!(of(Kind::Post), [([5, 15], Some(0)), ([20, 21], Some(3))]);
+        assert_eq!(of(EventKind::Post), [([5, 15], Some(0)), ([20, 21], Some(3))]);
         assert_eq!(
-            of(Kind::Wait),
+            of(EventKind::Wait),
             [
                 ([0, 5], Some(0)),
                 ([15, 20], Some(0)),

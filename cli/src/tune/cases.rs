@@ -25,7 +25,7 @@ pub fn case(
 }
 
 /// All algorithms of a collective on a shape, simulated at several sizes.
-pub struct Cases<'a> {
+pub struct SimulatedCases<'a> {
     pub machine: &'a Machine,
     /// The registry's algorithms, by algorithm and number of ports; then the schedules that a search has found.
     pub all: Vec<Case>,
@@ -36,7 +36,7 @@ pub struct Cases<'a> {
     pub times: Vec<Vec<[f64; SEGMENTS.len()]>>,
 }
 
-impl<'a> Cases<'a> {
+impl<'a> SimulatedCases<'a> {
     /// Simulates every algorithm with all these numbers of ports, at all these sizes.
     ///
     /// # Errors
@@ -57,7 +57,8 @@ impl<'a> Cases<'a> {
         let of = |&(algorithm, ports): &(&Algorithm, u32)| case(network, shape, algorithm, ports);
         let all: Vec<Case> = wanted.par_iter().map(of).collect::<Result<_, _>>()?;
         let n_rows = all.len();
-        let mut cases = Cases { machine, all: Vec::new(), n_rows, sizes, times: Vec::new() };
+        let mut cases =
+            SimulatedCases { machine, all: Vec::new(), n_rows, sizes, times: Vec::new() };
         cases.play_all(all, bar);
         cases.follow_uneven(network, shape)?;
         Ok(cases)

@@ -11,8 +11,8 @@ use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::{Collective, Shape, sizes};
 use serde_json::Value;
 
-use super::cases::{Cases, case};
-use super::{Interval, segment};
+use super::cases::{SimulatedCases, case};
+use super::{SizeInterval, segment};
 use crate::cells::{Cell as Entry, Column, decimal};
 use crate::error::CliError;
 use crate::report::Report;
@@ -26,11 +26,11 @@ const LONG: u64 = 64 << 20;
 pub struct Compared {
     pub collective: Collective,
     pub shape: Shape,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<SizedCall>,
 }
 
 /// A call with a number of ports and a size.
-pub(super) struct Call {
+pub(super) struct SizedCall {
     pub(super) ports: u32,
     pub(super) bytes: u64,
     /// Time with the tuned table, if there is one. This and the other times are in ns.
@@ -54,8 +54,8 @@ impl Compared {
     pub fn new(
         (machine, network): (&Machine, &Network),
         (collective, shape): (Collective, &Shape),
-        cases: &Cases<'_>,
-        by_ports: &[(u32, Option<&[Interval]>)],
+        cases: &SimulatedCases<'_>,
+        by_ports: &[(u32, Option<&[SizeInterval]>)],
         reference_table: &Tuning,
     ) -> Result<Self, CliError> {
         let mut others: HashMap<(String, u32), Case> = HashMap::new();
@@ -66,8 +66,8 @@ impl Compared {
             let bounds = Bounds::new(collective, ports, &limits);
             for (size, &bytes) in cases.sizes.iter().enumerate() {
                 let is_its =
-                    |interval: &&Interval| interval.up_to.is_none_or(|up_to| bytes <= up_to);
-                let by = |interval: &Interval| {
+                    |interval: &&SizeInterval| interval.up_to.is_none_or(|up_to| bytes <= up_to);
+                let by = |interval: &SizeInterval| {
                     let case = cases
                         .find(&interval.algorithm, interval.ports)
                         .expect("it was chosen of these");
@@ -88,7 +88,7 @@ impl Compared {
                 };
                 let (best, best_ns) = cases.best(size, ports);
                 let (row, row_ns) = cases.best_row(size, ports);
-                calls.push(Call {
+                calls.push(SizedCall {
                     ports,
                     bytes,
                     new: intervals.and_then(|intervals| intervals.iter().find(is_its)).map(by),
@@ -161,7 +161,7 @@ pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
         let worst = worst.expect("there are sizes");
         let most = calls.iter().map(|call| call.ports).max().unwrap_or(1);
         let with_all = || calls.iter().filter(|call| call.ports == most);
-        let gaps = |is_its: &dyn Fn(&Call) -> bool| {
+        let gaps = |is_its: &dyn Fn(&SizedCall) -> bool| {
             sorted(
                 with_all()
                     .filter(|call| is_its(call) && call.bound > 0.0)

@@ -2,14 +2,14 @@
 
 use hopbine_torus::Shape;
 
-use super::cases::{Cases, SEGMENTS};
+use super::cases::{SEGMENTS, SimulatedCases};
 
 /// Maximum time of the chosen algorithm at a predicted size, as a multiple of the best time.
 const TOLERANCE: f64 = 1.02;
 
 /// The choice for an interval of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct SizeInterval {
     /// Lower end in bytes, exclusive; 0 includes size 0.
     pub above: u64,
     /// Upper end in bytes, inclusive; None for the last interval.
@@ -25,27 +25,27 @@ pub struct Interval {
 
 /// A case with a segment length.
 #[derive(Clone, Copy)]
-struct Candidate {
+struct CellCandidate {
     case: usize,
     segment: usize,
 }
 
 /// Chooses the intervals for calls on `ports` ports. From the smallest size on, each interval takes the candidate
 /// that stays near the best for the most sizes; among several the one with the least time.
-pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Interval> {
+pub fn cover(cases: &SimulatedCases<'_>, ports: u32) -> Vec<SizeInterval> {
     let (sizes, times) = (&cases.sizes, &cases.times);
     let fits = |&case: &usize| cases.all[case].ports <= ports;
-    let all: Vec<Candidate> = (0..cases.all.len())
+    let all: Vec<CellCandidate> = (0..cases.all.len())
         .filter(fits)
-        .flat_map(|case| (0..SEGMENTS.len()).map(move |segment| Candidate { case, segment }))
+        .flat_map(|case| (0..SEGMENTS.len()).map(move |segment| CellCandidate { case, segment }))
         .collect();
-    let ns = |candidate: Candidate, size: usize| times[candidate.case][size][candidate.segment];
+    let ns = |candidate: CellCandidate, size: usize| times[candidate.case][size][candidate.segment];
     let best: Vec<f64> = (0..sizes.len()).map(|size| cases.best(size, ports).1).collect();
-    let sum = |candidate: Candidate, from: usize, to: usize| -> f64 {
+    let sum = |candidate: CellCandidate, from: usize, to: usize| -> f64 {
         (from..to).map(|size| ns(candidate, size) / best[size]).sum()
     };
     // The candidate with the least time over an interval of sizes; among equal ones the first.
-    let least = |of: &mut dyn Iterator<Item = Candidate>, from: usize, to: usize| {
+    let least = |of: &mut dyn Iterator<Item = CellCandidate>, from: usize, to: usize| {
         of.map(|candidate| (sum(candidate, from, to), candidate))
             .reduce(|least, other| if other.0 < least.0 { other } else { least })
             .map(|(_, candidate)| candidate)
@@ -53,7 +53,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Interval> {
     let mut intervals = Vec::new();
     let (mut from, mut above) = (0, 0);
     while from < sizes.len() {
-        let reach = |candidate: &Candidate| {
+        let reach = |candidate: &CellCandidate| {
             let is_near = |size: &usize| ns(*candidate, *size) <= TOLERANCE * best[*size];
             from + (from..sizes.len()).take_while(is_near).count()
         };
@@ -62,7 +62,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Interval> {
         let chosen = least(&mut near, from, to).expect("some algorithm serves every shape");
         let algorithm = &cases.all[chosen.case].algorithm;
         let universal =
-            |candidate: &Candidate| serves_everywhere(&cases.all[candidate.case].algorithm);
+            |candidate: &CellCandidate| serves_everywhere(&cases.all[candidate.case].algorithm);
         let mut others = all.iter().copied().filter(universal);
         let everywhere = match serves_everywhere(algorithm) {
             true => Some(chosen),
@@ -70,7 +70,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Interval> {
         };
         let everywhere = everywhere.map_or(algorithm, |other| &cases.all[other.case].algorithm);
         let up_to = (to < sizes.len()).then(|| half_way(sizes[to - 1], sizes[to]));
-        intervals.push(Interval {
+        intervals.push(SizeInterval {
             above,
             up_to,
             algorithm: algorithm.name.to_string(),
@@ -119,7 +119,8 @@ mod tests {
         let bar = progress::bar(0, "");
         let sizes: Vec<u64> = (0..9).map(|power| 8 << (3 * power)).collect();
         let place = (&machine, &network);
-        let cases = Cases::play(place, &shape, &algorithms, &[1, 6], sizes.clone(), &bar).unwrap();
+        let cases =
+            SimulatedCases::play(place, &shape, &algorithms, &[1, 6], sizes.clone(), &bar).unwrap();
         for ports in [1, 6] {
             let intervals = cover(&cases, ports);
             assert!(intervals.len() > 1 && intervals.len() < sizes.len(), "{intervals:?}");

@@ -4,7 +4,7 @@ use hopbine_torus::sim::Machine;
 use hopbine_torus::sizes;
 use serde_json::Value;
 
-use super::compare::{Call, Compared};
+use super::compare::{Compared, SizedCall};
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
@@ -13,12 +13,13 @@ const LARGE: f64 = 1.1;
 
 /// A row for each collective and shape: the number of gains over 10 %, and the largest gain.
 pub fn report(machine: &Machine, compared: &[Compared]) -> Report {
-    let gain = |call: &Call| call.row.0 / call.best;
+    let gain = |call: &SizedCall| call.row.0 / call.best;
     let ratio = |value: f64| Cell::new(value, format!("{value:.2}"));
     let us = |ns: f64| Cell::new(ns / 1e3, decimal(ns / 1e3, 1));
     let all = || compared.iter().flat_map(|of| &of.calls);
-    let large =
-        |calls: &mut dyn Iterator<Item = &Call>| calls.filter(|call| gain(call) > LARGE).count();
+    let large = |calls: &mut dyn Iterator<Item = &SizedCall>| {
+        calls.filter(|call| gain(call) > LARGE).count()
+    };
     let rows = compared.iter().filter_map(|Compared { collective, shape, calls }| {
         let most = calls.iter().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
         let (row_ns, row) = &most.row;

@@ -23,7 +23,7 @@ use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::sizes::SizeRange;
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 
-use super::args::Backend;
+use super::args::BackendArg;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress::{self, Bar};
@@ -31,10 +31,10 @@ use super::report::{Format, RowsArg};
 use super::simulate::{file, network};
 use super::{args, host};
 pub use budget::Budget;
-use cases::Cases;
+use cases::SimulatedCases;
 pub use cases::{SEGMENTS, case};
 use compare::Compared;
-use cover::{Interval, cover};
+use cover::{SizeInterval, cover};
 use winners::winners;
 
 /// Write a decision table: from the network model's predictions, or from runs on this machine
@@ -103,7 +103,7 @@ pub struct Args {
     /// What carries the ranks' messages; by default HOPBINE_BACKEND, else shared memory where the command starts the
     /// ranks
     #[arg(long, value_enum, requires = "measure")]
-    backend: Option<Backend>,
+    backend: Option<BackendArg>,
     /// Write every measured median with its 95 % interval as CSV
     #[arg(long, value_name = "FILE", requires = "measure")]
     log: Option<PathBuf>,
@@ -122,7 +122,7 @@ struct Tuned {
     collective: Collective,
     shape: Shape,
     /// By number of ports of calls, ascending; `None` if the rows of the fallback table apply ([`fallback_table`]).
-    by_ports: Vec<(u32, Option<Vec<Interval>>)>,
+    by_ports: Vec<(u32, Option<Vec<SizeInterval>>)>,
 }
 
 /// Maximum number of messages that a rank sends in a call: each peer costs an endpoint 6 to 40 KiB, which the model
@@ -180,7 +180,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             let counts = counts(&args.ports, max_ports(shape));
             let cases = cases(&args, place, (collective, shape), &counts, &bar)?;
             let intervals = |&ports: &u32| (ports, (!args.judge).then(|| cover(&cases, ports)));
-            let intervals: Vec<(u32, Option<Vec<Interval>>)> =
+            let intervals: Vec<(u32, Option<Vec<SizeInterval>>)> =
                 counts.iter().map(intervals).collect();
             let by_ports: Vec<_> =
                 intervals.iter().map(|(ports, intervals)| (*ports, intervals.as_deref())).collect();
@@ -305,11 +305,11 @@ fn cases<'a>(
     (collective, shape): (Collective, &Shape),
     counts: &[u32],
     bar: &Bar,
-) -> Result<Cases<'a>, CliError> {
+) -> Result<SimulatedCases<'a>, CliError> {
     let algorithms = candidates(collective, shape);
     let used = if collective == Collective::Barrier { &[1] } else { counts };
     let sizes = sizes(args, collective, shape);
-    let mut cases = Cases::play(place, shape, &algorithms, used, sizes, bar)?;
+    let mut cases = SimulatedCases::play(place, shape, &algorithms, used, sizes, bar)?;
     if args.search {
         let winners = winners(place, (collective, shape), &cases, used, bar)?;
         cases.add(place.1, shape, &winners, bar)?;
@@ -341,6 +341,6 @@ fn sends_to_all(algorithm: &Algorithm, shape: &Shape) -> bool {
 }
 
 /// The segment length of an interval in bytes.
-fn segment(interval: &Interval) -> u64 {
+fn segment(interval: &SizeInterval) -> u64 {
     SEGMENTS[interval.segment]
 }

@@ -7,7 +7,7 @@ use hopbine_torus::sim::Machine;
 use hopbine_torus::{Shape, sizes};
 
 use super::merge::{self, short};
-use super::{Args, Interval, Tuned, fallback_table, segment};
+use super::{Args, SizeInterval, Tuned, fallback_table, segment};
 use crate::simulate::file::quoted;
 
 /// The text of a table, with the comment `summary` at its head.
@@ -53,7 +53,7 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], summar
 /// A rule for each number of ports, or for consecutive numbers with the same rows.
 fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
     let of = Features::of(shape);
-    let rows_of = |(ports, intervals): &(u32, Option<Vec<Interval>>)| match intervals {
+    let rows_of = |(ports, intervals): &(u32, Option<Vec<SizeInterval>>)| match intervals {
         Some(intervals) => (*ports, rows(intervals)),
         None => {
             let kind = (*collective, Knowledge::Known);
@@ -82,14 +82,14 @@ fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
     }
 }
 
-fn rows(intervals: &[Interval]) -> String {
-    let row = |interval: &Interval| {
+fn rows(intervals: &[SizeInterval]) -> String {
+    let row = |interval: &SizeInterval| {
         let up_to = interval.up_to.map_or(String::new(), short);
         let algorithm = match interval.algorithm == interval.everywhere {
             true => format!("\"{}\"", interval.algorithm),
             false => format!("[\"{}\", \"{}\"]", interval.algorithm, interval.everywhere),
         };
-        let Interval { above, ports, .. } = interval;
+        let SizeInterval { above, ports, .. } = interval;
         let (above, segment) = (short(*above), short(segment(interval)));
         format!(
             "    {{ bytes = \"{above}..{up_to}\", algorithm = {algorithm}, ports = {ports}, segment = \"{segment}\" }},\n"

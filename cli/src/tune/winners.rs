@@ -6,7 +6,7 @@ use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Shape};
 use rayon::prelude::*;
 
-use super::cases::{Cases, SEGMENTS};
+use super::cases::{SEGMENTS, SimulatedCases};
 use crate::error::CliError;
 use crate::progress::Bar;
 
@@ -24,7 +24,7 @@ const N_PREDICTIONS: u64 = 256;
 pub fn winners(
     (machine, network): (&Machine, &Network),
     (collective, shape): (Collective, &Shape),
-    cases: &Cases<'_>,
+    cases: &SimulatedCases<'_>,
     counts: &[u32],
     bar: &Bar,
 ) -> Result<Vec<(Algorithm, u32)>, CliError> {

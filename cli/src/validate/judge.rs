@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use hopbine_torus::fit::{Accuracy, Intervals, Regrets};
 
-use crate::measured::cases::Case;
+use crate::measured::cases::MeasuredCase;
 
 /// A measured time and its prediction.
 pub struct Judged<'a> {
-    pub case: &'a Case,
+    pub case: &'a MeasuredCase,
     /// The predicted time in microseconds.
     pub us: f64,
     /// Whether the measured time is in the predicted interval.
@@ -17,7 +17,7 @@ pub struct Judged<'a> {
 
 impl<'a> Judged<'a> {
     /// Compares a prediction with its measured time.
-    pub fn new(case: &'a Case, us: f64, intervals: &Intervals) -> Self {
+    pub fn new(case: &'a MeasuredCase, us: f64, intervals: &Intervals) -> Self {
         let [low, high] = intervals.around(case.class(), case.row.shape.n_ranks(), us);
         Judged { case, us, is_covered: (low..=high).contains(&case.row.us) }
     }

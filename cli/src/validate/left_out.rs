@@ -7,7 +7,7 @@ use hopbine_torus::sim::Machine;
 use super::judge::Judged;
 use crate::calibrate::fit::{calibrate, most_evaluations};
 use crate::error::CliError;
-use crate::measured::cases::{Case, predicted};
+use crate::measured::cases::{MeasuredCase, predicted};
 use crate::measured::shapes_of;
 use crate::progress;
 
@@ -17,7 +17,7 @@ use crate::progress;
 /// # Errors
 /// [`CliError::Usage`] if there is only one shape, or if the other shapes have too few times for a fit.
 pub fn leave_out<'a>(
-    cases: &[&'a Case],
+    cases: &[&'a MeasuredCase],
     machine: &Machine,
 ) -> Result<(Vec<Judged<'a>>, Intervals), CliError> {
     let shapes = shapes_of(cases.iter().map(|case| &case.row));
@@ -29,10 +29,10 @@ pub fn leave_out<'a>(
     }
     let bar = progress::bar(shapes.len() as u64 * most_evaluations(), "fitting");
     let mut errors: Vec<(&Shape, ErrorClass, u32, f64)> = Vec::new();
-    let mut of_shapes: Vec<(&Shape, Vec<&'a Case>, Vec<f64>)> = Vec::new();
+    let mut of_shapes: Vec<(&Shape, Vec<&'a MeasuredCase>, Vec<f64>)> = Vec::new();
     for shape in &shapes {
         bar.say(&format!("without {shape}"));
-        let (own, others): (Vec<&Case>, Vec<&Case>) =
+        let (own, others): (Vec<&MeasuredCase>, Vec<&MeasuredCase>) =
             cases.iter().partition(|case| case.row.shape == *shape);
         let calibration = calibrate(&others, machine, &bar)
             .map_err(|error| CliError::Usage(format!("without {shape}: {error}")))?;
@@ -50,7 +50,7 @@ pub fn leave_out<'a>(
             chosen.map(|&(_, class, ranks, error)| (class, ranks, error)).collect();
         Intervals::of(&chosen).expect("there are times")
     };
-    let judge = |(shape, own, times): (&Shape, Vec<&'a Case>, Vec<f64>)| {
+    let judge = |(shape, own, times): (&Shape, Vec<&'a MeasuredCase>, Vec<f64>)| {
         let intervals = intervals(&|other| other != shape);
         let judged = own.into_iter().zip(times);
         judged.map(|(case, us)| Judged::new(case, us, &intervals)).collect::<Vec<_>>()

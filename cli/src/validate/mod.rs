@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::cells::{Cell, Column};
 use crate::error::{CliError, Outcome};
-use crate::measured::cases::{Case, Cases, predicted};
-use crate::measured::{MeasuredArgs, Row, accuracy_cells, accuracy_columns, percent};
+use crate::measured::cases::{MeasuredCase, MeasuredCases, predicted};
+use crate::measured::{MeasuredArgs, MeasuredTime, accuracy_cells, accuracy_columns, percent};
 use crate::report::{Format, Report, RowsArg};
 use crate::simulate::{ProfileArg, file};
 use judge::{Group, Judged, groups};
@@ -64,8 +64,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let machine = file::machine(&args.machine)?;
     let rows = args.measured.rows()?;
     let rows = of_profile(rows, args.profile)?;
-    let cases = Cases::new(rows, &machine)?;
-    let modelled: Vec<&Case> = cases.modelled.iter().collect();
+    let cases = MeasuredCases::new(rows, &machine)?;
+    let modelled: Vec<&MeasuredCase> = cases.modelled.iter().collect();
     let (judged, intervals) = if args.leave_out {
         leave_out(&modelled, &machine)?
     } else {
@@ -83,10 +83,13 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 }
 
 /// The rows measured with the software of a profile.
-fn of_profile(rows: Vec<Row>, profile: Option<ProfileArg>) -> Result<Vec<Row>, CliError> {
+fn of_profile(
+    rows: Vec<MeasuredTime>,
+    profile: Option<ProfileArg>,
+) -> Result<Vec<MeasuredTime>, CliError> {
     let Some(profile) = profile else { return Ok(rows) };
     let is_ours = profile == ProfileArg::Hopbine;
-    let of_it: Vec<Row> =
+    let of_it: Vec<MeasuredTime> =
         rows.into_iter().filter(|row| (row.api == Api::Hopbine) == is_ours).collect();
     if of_it.is_empty() {
         let (has, other) = if is_ours { ("ours", "paper") } else { ("the papers'", "hopbine") };
@@ -107,7 +110,7 @@ fn title(machine: &Machine, leave_out: bool) -> String {
 fn report(
     machine: &Machine,
     leave_out: bool,
-    cases: &Cases,
+    cases: &MeasuredCases,
     groups: &[Group],
     intervals: &Intervals,
 ) -> Report {

@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use super::judge::Judged;
 use crate::error::CliError;
 use crate::picture::{
-    Axis, Canvas, Drawn, FAINT, GRID, INK, Legend, axis_number, colour, has_place, log_log,
+    Canvas, Drawn, FAINT, GRID, INK, Legend, LogAxis, axis_number, colour, has_place, log_log,
     log_range, picture,
 };
 
@@ -48,7 +48,7 @@ fn chart(canvas: &Canvas<'_>, top: i32, judged: &[Judged<'_>], there: &[Collecti
     let times = judged.iter().flat_map(|one| [one.us, one.case.row.us]);
     let range = log_range(times, 1.0 / 1.3, 1.3)?;
     let (low, high) = (range.start, range.end);
-    let axis = |meaning| Axis {
+    let axis = |meaning| LogAxis {
         range: range.clone(),
         meaning,
         base: 10.0,

@@ -27,7 +27,7 @@ pub(crate) const PLAN_LIMIT: usize = 16;
 const RECENT: usize = 8;
 
 /// The cache of a communicator and its duplicates.
-pub(crate) struct Cache {
+pub(crate) struct ProgramCache {
     /// The idle operations of all communicators of the rank.
     pub(crate) budget: Arc<IdleBudget>,
     programs: Mutex<Programs>,
@@ -139,11 +139,11 @@ impl Programs {
     }
 }
 
-impl Cache {
+impl ProgramCache {
     /// An empty cache, whose idle operations are part of the rank's budget.
     pub(crate) fn new(budget: &Arc<IdleBudget>) -> Arc<Self> {
         let (programs, plans, algorithms) = Default::default();
-        let cache = Arc::new(Cache { budget: budget.clone(), programs, plans, algorithms });
+        let cache = Arc::new(ProgramCache { budget: budget.clone(), programs, plans, algorithms });
         budget.add(&(cache.clone() as Arc<dyn IdleOperations>));
         cache
     }
@@ -222,7 +222,7 @@ impl Cache {
     }
 }
 
-impl IdleOperations for Cache {
+impl IdleOperations for ProgramCache {
     fn retain(&self, keep: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
         let mut gone = Vec::new();
         for entry in &mut lock(&self.programs).entries {

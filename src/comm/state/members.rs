@@ -9,7 +9,7 @@ use hopbine_torus::geometry::{Axis, AxisLink, RankMap, Shape, Vertex};
 
 use crate::comm::call::Caller;
 use crate::comm::choice::preferred::Preferred;
-use crate::comm::programs::cache::Cache;
+use crate::comm::programs::cache::ProgramCache;
 use crate::comm::programs::idle_budget::IdleBudget;
 use hopbine_torus::geometry::near_cubic;
 
@@ -28,7 +28,7 @@ pub(crate) struct Members {
     pub(crate) segment_bytes: Option<u64>,
     /// The algorithms that the user prefers and that serve the shape.
     pub(crate) preferred: Preferred,
-    pub(crate) programs: Arc<Cache>,
+    pub(crate) programs: Arc<ProgramCache>,
 }
 
 impl Members {
@@ -53,7 +53,7 @@ impl Members {
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&shape, &map).hash(&mut hasher);
-        let (fingerprint, programs) = (hasher.finish(), Cache::new(budget));
+        let (fingerprint, programs) = (hasher.finish(), ProgramCache::new(budget));
         let (features, preferred) = (Features::of(&shape), preferred.on(&shape));
         Members {
             shape,

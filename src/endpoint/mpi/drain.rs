@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 type DroppedRecv = (ffi::MPI_Request, Vec<u8>);
 
 /// What an abandoned endpoint of `rank` has posted.
-pub(super) struct Open {
+pub(super) struct PostedRequests {
     rank: Rank,
     sends: Vec<ffi::MPI_Request>,
     /// Receives into regions, with the ranks whose messages they are for.
@@ -32,10 +32,10 @@ pub(super) struct Open {
     dropped: Vec<ffi::MPI_Request>,
 }
 
-impl Open {
+impl PostedRequests {
     pub(super) fn of(rank: Rank) -> Self {
         let (sends, recvs, dropped) = Default::default();
-        Open { rank, sends, recvs, dropped }
+        PostedRequests { rank, sends, recvs, dropped }
     }
 
     /// Adds the request of a message, and cancels it if it is a receive.

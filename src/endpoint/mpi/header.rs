@@ -27,7 +27,7 @@ pub(super) const RESERVED_CREDITS: u32 = 2;
 /// The kind of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum HeaderKind {
     /// A short message, or the next of its `arg` parts; the payload follows.
     Short = 1,
     /// A long message, which is sent with the MPI tag `arg`.
@@ -40,40 +40,40 @@ pub(super) enum Kind {
     StatusRequest,
     /// The answer to status request `message`: `operation` is the status word.
     StatusReply,
-    /// From now on messages of this communicator of at least `len` bytes go by lane `arg`.
-    Lane,
+    /// From now on messages of this communicator of at least `len` bytes go by stream `arg`.
+    Stream,
     /// A message without a header, which has the MPI tag `arg`, has waited for its receive.
     Unmatched,
-    /// Closes lane `arg`, by which the sender has sent `len` messages since it opened the lane.
+    /// Closes stream `arg`, by which the sender has sent `len` messages since it opened the stream.
     Close,
-    /// The receiver has closed lane `arg`; another communicator may use it.
+    /// The receiver has closed stream `arg`; another communicator may use it.
     Closed,
 }
 
 /// All kinds, in the order of their numbers on the wire, which start at 1.
-const KINDS: [Kind; 10] = [
-    Kind::Short,
-    Kind::Long,
-    Kind::Credit,
-    Kind::News,
-    Kind::StatusRequest,
-    Kind::StatusReply,
-    Kind::Lane,
-    Kind::Unmatched,
-    Kind::Close,
-    Kind::Closed,
+const KINDS: [HeaderKind; 10] = [
+    HeaderKind::Short,
+    HeaderKind::Long,
+    HeaderKind::Credit,
+    HeaderKind::News,
+    HeaderKind::StatusRequest,
+    HeaderKind::StatusReply,
+    HeaderKind::Stream,
+    HeaderKind::Unmatched,
+    HeaderKind::Close,
+    HeaderKind::Closed,
 ];
 
 /// The fields of a header; `kind` says which of them matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) kind: Kind,
+    pub(super) kind: HeaderKind,
     pub(super) call: u16,
     pub(super) message: u32,
     pub(super) operation: u64,
     /// The length of the message in bytes, unless the kind says otherwise.
     pub(super) len: u64,
-    /// By kind: the number of parts, the MPI tag, or the lane.
+    /// By kind: the number of parts, the MPI tag, or the stream.
     pub(super) arg: u32,
     /// Credits that this header returns to its receiver.
     pub(super) credits: u32,
@@ -81,7 +81,7 @@ pub(super) struct Header {
 
 impl Header {
     /// The header of a message.
-    pub(super) fn of(kind: Kind, tag: Tag, len: usize, arg: u32) -> Self {
+    pub(super) fn of(kind: HeaderKind, tag: Tag, len: usize, arg: u32) -> Self {
         Header {
             kind,
             call: tag.call,
@@ -94,7 +94,7 @@ impl Header {
     }
 
     /// A header without a message.
-    pub(super) fn control(kind: Kind, operation: u64, message: u32) -> Self {
+    pub(super) fn control(kind: HeaderKind, operation: u64, message: u32) -> Self {
         Header { kind, call: 0, message, operation, len: 0, arg: 0, credits: 0 }
     }
 
@@ -115,7 +115,7 @@ impl Header {
 
 /// The receiver's bounds for the fields of a header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct HeaderLimits {
     pub(super) n_ranks: u32,
     /// Most credits that the sender may return: those in use.
     pub(super) credits: u32,
@@ -128,27 +128,27 @@ pub(super) struct Limits {
 pub(super) struct Checked {
     /// Credits that the header returns to its receiver.
     pub(super) credits: u32,
-    pub(super) content: Content,
+    pub(super) content: HeaderContent,
 }
 
-/// A [`Kind`] with its fields.
+/// A [`HeaderKind`] with its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    Short(Short),
+pub(super) enum HeaderContent {
+    Short(ShortMessage),
     Long { tag: Tag, len: usize, mpi_tag: i32 },
     Credit,
     News(Option<Blame>),
     StatusRequest(u32),
     StatusReply(u32, Status),
-    Lane { context: u64, lane: u32, least_bytes: usize },
+    Stream { context: u64, stream: u32, least_bytes: usize },
     Unmatched { tag: Tag, len: usize, mpi_tag: i32 },
-    Close { lane: u32, n_messages: u64 },
-    Closed { lane: u32 },
+    Close { stream: u32, n_messages: u64 },
+    Closed { stream: u32 },
 }
 
 /// A short message of at most [`EAGER_BYTES`]; a part of it follows the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Short {
+pub(super) struct ShortMessage {
     pub(super) tag: Tag,
     pub(super) len: usize,
     n_parts: usize,
@@ -160,7 +160,10 @@ impl Checked {
     /// # Errors
     /// The first field with an invalid value.
     #[inline]
-    pub(super) fn of(bytes: &[u8; HEADER_BYTES], limits: &Limits) -> Result<Self, InvalidField> {
+    pub(super) fn of(
+        bytes: &[u8; HEADER_BYTES],
+        limits: &HeaderLimits,
+    ) -> Result<Self, InvalidField> {
         let half = |at: usize| {
             u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
@@ -179,35 +182,35 @@ impl Checked {
                 .map(|tag| tag as i32)
         };
         let content = match KINDS[at] {
-            Kind::Short => {
+            HeaderKind::Short => {
                 let len = check_max("the length of a short message", len, EAGER_BYTES)?;
                 let most = len.clamp(1, MOST_PARTS);
                 let n_parts = check_range("the parts of a message", arg.into(), (1, most as u64))?;
                 let most = n_parts as usize * PART_BYTES;
                 check_max("the length of a message in so many parts", len as u64, most)?;
-                Content::Short(Short { tag, len, n_parts: n_parts as usize })
+                HeaderContent::Short(ShortMessage { tag, len, n_parts: n_parts as usize })
             }
-            Kind::Long => {
+            HeaderKind::Long => {
                 let mpi_tag = mpi_tag(FIRST_DATA, last_numbered)?;
-                Content::Long { tag, len: long()?, mpi_tag }
+                HeaderContent::Long { tag, len: long()?, mpi_tag }
             }
-            Kind::Credit => Content::Credit,
-            Kind::News => Content::News(blame_from_word(operation, limits.n_ranks)?),
-            Kind::StatusRequest => Content::StatusRequest(message),
-            Kind::StatusReply => {
-                Content::StatusReply(message, Status::from_word(operation, limits.n_ranks)?)
+            HeaderKind::Credit => HeaderContent::Credit,
+            HeaderKind::News => HeaderContent::News(blame_from_word(operation, limits.n_ranks)?),
+            HeaderKind::StatusRequest => HeaderContent::StatusRequest(message),
+            HeaderKind::StatusReply => {
+                HeaderContent::StatusReply(message, Status::from_word(operation, limits.n_ranks)?)
             }
-            Kind::Lane => {
-                let field = "the least length of messages that go by a lane";
+            HeaderKind::Stream => {
+                let field = "the least length of messages that go by a stream";
                 let least_bytes = check_range(field, len, (1, EAGER_BYTES as u64 + 1))? as usize;
-                Content::Lane { context: tag.context, lane: arg, least_bytes }
+                HeaderContent::Stream { context: tag.context, stream: arg, least_bytes }
             }
-            Kind::Unmatched => {
+            HeaderKind::Unmatched => {
                 let mpi_tag = mpi_tag(last_numbered.saturating_add(1), last_tag)?;
-                Content::Unmatched { tag, len: long()?, mpi_tag }
+                HeaderContent::Unmatched { tag, len: long()?, mpi_tag }
             }
-            Kind::Close => Content::Close { lane: arg, n_messages: len },
-            Kind::Closed => Content::Closed { lane: arg },
+            HeaderKind::Close => HeaderContent::Close { stream: arg, n_messages: len },
+            HeaderKind::Closed => HeaderContent::Closed { stream: arg },
         };
         Ok(Checked { credits, content })
     }
@@ -217,12 +220,12 @@ impl Checked {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
     /// The message whose last parts have not arrived, and the number of its bytes that have.
-    begun: Option<(Short, usize)>,
+    begun: Option<(ShortMessage, usize)>,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct MessagePart {
     /// The part's bytes within the message; at most [`PART_BYTES`] of them.
     pub(super) range: Range<usize>,
     pub(super) is_last: bool,
@@ -234,9 +237,9 @@ impl Parts {
     /// # Errors
     /// If parts of another message have yet to arrive.
     #[inline]
-    pub(super) fn next(&mut self, of: Short) -> Result<Part, InvalidField> {
+    pub(super) fn next(&mut self, of: ShortMessage) -> Result<MessagePart, InvalidField> {
         if of.n_parts == 1 && self.begun.is_none() {
-            return Ok(Part { range: 0..of.len, is_last: true });
+            return Ok(MessagePart { range: 0..of.len, is_last: true });
         }
         let start = match self.begun {
             None => 0,
@@ -247,7 +250,7 @@ impl Parts {
         let end = start + len;
         let is_last = end == of.len;
         self.begun = (!is_last).then_some((of, end));
-        Ok(Part { range: start..end, is_last })
+        Ok(MessagePart { range: start..end, is_last })
     }
 
     /// Checks that a long message may begin.
@@ -284,22 +287,22 @@ pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
 /// Decodes `bytes` as consecutive headers of a peer that sends arbitrary bytes, and copies parts of messages as a
 /// port would.
 pub(crate) fn play(bytes: &[u8]) {
-    let limits = Limits { n_ranks: 9, credits: CREDITS, last_tags: [1000, 5000] };
+    let limits = HeaderLimits { n_ranks: 9, credits: CREDITS, last_tags: [1000, 5000] };
     let (mut parts, mut region) = (Parts::default(), Vec::new());
     let slot = vec![7; PART_BYTES];
     for header in bytes.as_chunks().0 {
         let Ok(Checked { credits, content }) = Checked::of(header, &limits) else { continue };
         assert!(credits <= CREDITS);
         match content {
-            Content::Short(of) => {
-                let Ok(Part { range, is_last }) = parts.next(of) else { return };
+            HeaderContent::Short(of) => {
+                let Ok(MessagePart { range, is_last }) = parts.next(of) else { return };
                 region.resize(of.len, 0);
                 assert_eq!(is_last, range.end == of.len);
                 assert!(!range.is_empty() || is_last, "no end");
                 region[range.clone()].copy_from_slice(&slot[..range.len()]);
             }
-            Content::Long { mpi_tag, .. } => assert!((FIRST_DATA..=1000).contains(&mpi_tag)),
-            Content::Unmatched { mpi_tag, .. } => assert!((1001..=5000).contains(&mpi_tag)),
+            HeaderContent::Long { mpi_tag, .. } => assert!((FIRST_DATA..=1000).contains(&mpi_tag)),
+            HeaderContent::Unmatched { mpi_tag, .. } => assert!((1001..=5000).contains(&mpi_tag)),
             _ => {}
         }
     }
@@ -311,38 +314,50 @@ mod tests {
     use crate::endpoint::status::blame_to_word;
 
     const TAG: Tag = Tag { context: 5, operation: 6, message: 7, call: 0xfedc };
-    const LIMITS: Limits = Limits { n_ranks: 9, credits: 4, last_tags: [1000, 5000] };
+    const LIMITS: HeaderLimits = HeaderLimits { n_ranks: 9, credits: 4, last_tags: [1000, 5000] };
 
-    fn content(header: &Header) -> Result<Content, InvalidField> {
+    fn content(header: &Header) -> Result<HeaderContent, InvalidField> {
         Checked::of(&header.encode(), &LIMITS).map(|checked| checked.content)
     }
 
     #[test]
     fn headers_round_trip_and_garbage_is_none() {
         let (tag, len) = (TAG, 1 << 40);
-        let short = Header { credits: 4, ..Header::of(Kind::Short, TAG, 3 * PART_BYTES, 3) };
+        let short = Header { credits: 4, ..Header::of(HeaderKind::Short, TAG, 3 * PART_BYTES, 3) };
         let blame = Blame { rank: 8, fault: crate::error::Fault::Left, by: 0 };
         let status = Status::WaitsFor(8, 77);
         for (header, want) in [
-            (short, Content::Short(Short { tag, len: 3 * PART_BYTES, n_parts: 3 })),
-            (Header::of(Kind::Short, TAG, 0, 1), Content::Short(Short { tag, len: 0, n_parts: 1 })),
-            (Header::of(Kind::Long, TAG, len, 1000), Content::Long { tag, len, mpi_tag: 1000 }),
+            (short, HeaderContent::Short(ShortMessage { tag, len: 3 * PART_BYTES, n_parts: 3 })),
             (
-                Header::of(Kind::Unmatched, TAG, len, 1001),
-                Content::Unmatched { tag, len, mpi_tag: 1001 },
+                Header::of(HeaderKind::Short, TAG, 0, 1),
+                HeaderContent::Short(ShortMessage { tag, len: 0, n_parts: 1 }),
             ),
             (
-                Header::of(Kind::Lane, TAG, 4096, 3),
-                Content::Lane { context: 5, lane: 3, least_bytes: 4096 },
+                Header::of(HeaderKind::Long, TAG, len, 1000),
+                HeaderContent::Long { tag, len, mpi_tag: 1000 },
             ),
-            (Header::of(Kind::Close, TAG, 12, 3), Content::Close { lane: 3, n_messages: 12 }),
-            (Header::of(Kind::Closed, TAG, 0, 3), Content::Closed { lane: 3 }),
-            (Header::control(Kind::Credit, 0, 0), Content::Credit),
-            (Header::control(Kind::News, blame_to_word(blame), 0), Content::News(Some(blame))),
-            (Header::control(Kind::StatusRequest, 0, 5), Content::StatusRequest(5)),
             (
-                Header::control(Kind::StatusReply, status.to_word(), 5),
-                Content::StatusReply(5, status),
+                Header::of(HeaderKind::Unmatched, TAG, len, 1001),
+                HeaderContent::Unmatched { tag, len, mpi_tag: 1001 },
+            ),
+            (
+                Header::of(HeaderKind::Stream, TAG, 4096, 3),
+                HeaderContent::Stream { context: 5, stream: 3, least_bytes: 4096 },
+            ),
+            (
+                Header::of(HeaderKind::Close, TAG, 12, 3),
+                HeaderContent::Close { stream: 3, n_messages: 12 },
+            ),
+            (Header::of(HeaderKind::Closed, TAG, 0, 3), HeaderContent::Closed { stream: 3 }),
+            (Header::control(HeaderKind::Credit, 0, 0), HeaderContent::Credit),
+            (
+                Header::control(HeaderKind::News, blame_to_word(blame), 0),
+                HeaderContent::News(Some(blame)),
+            ),
+            (Header::control(HeaderKind::StatusRequest, 0, 5), HeaderContent::StatusRequest(5)),
+            (
+                Header::control(HeaderKind::StatusReply, status.to_word(), 5),
+                HeaderContent::StatusReply(5, status),
             ),
         ] {
             assert_eq!(content(&header), Ok(want));
@@ -357,23 +372,23 @@ mod tests {
     #[test]
     fn fields_that_cannot_be_are_named() {
         let of = |kind, len, arg| Header::of(kind, TAG, len, arg);
-        let news = Header::control(Kind::News, u64::MAX, 0);
+        let news = Header::control(HeaderKind::News, u64::MAX, 0);
         for (header, field) in [
-            (Header { credits: 5, ..of(Kind::Credit, 0, 0) }, "credits"),
-            (of(Kind::Short, EAGER_BYTES + 1, 5), "length of a short"),
-            (of(Kind::Short, 9, 0), "parts"),
-            (of(Kind::Short, EAGER_BYTES, MOST_PARTS as u32 + 1), "parts"),
-            (of(Kind::Short, 3, 4), "parts"),
-            (of(Kind::Short, PART_BYTES + 1, 1), "so many parts"),
-            (of(Kind::Long, usize::MAX, 1), "length of a long"),
-            (of(Kind::Long, 9, 0), "tag"),
-            (of(Kind::Long, 9, 1001), "tag"),
-            (of(Kind::Long, 9, u32::MAX), "tag"),
-            (of(Kind::Unmatched, 9, 1000), "tag"),
-            (of(Kind::Unmatched, 9, 5001), "tag"),
-            (of(Kind::Lane, 0, 0), "lane"),
-            (of(Kind::Lane, EAGER_BYTES + 2, 0), "lane"),
-            (Header { kind: Kind::StatusReply, ..news }, "status"),
+            (Header { credits: 5, ..of(HeaderKind::Credit, 0, 0) }, "credits"),
+            (of(HeaderKind::Short, EAGER_BYTES + 1, 5), "length of a short"),
+            (of(HeaderKind::Short, 9, 0), "parts"),
+            (of(HeaderKind::Short, EAGER_BYTES, MOST_PARTS as u32 + 1), "parts"),
+            (of(HeaderKind::Short, 3, 4), "parts"),
+            (of(HeaderKind::Short, PART_BYTES + 1, 1), "so many parts"),
+            (of(HeaderKind::Long, usize::MAX, 1), "length of a long"),
+            (of(HeaderKind::Long, 9, 0), "tag"),
+            (of(HeaderKind::Long, 9, 1001), "tag"),
+            (of(HeaderKind::Long, 9, u32::MAX), "tag"),
+            (of(HeaderKind::Unmatched, 9, 1000), "tag"),
+            (of(HeaderKind::Unmatched, 9, 5001), "tag"),
+            (of(HeaderKind::Stream, 0, 0), "stream"),
+            (of(HeaderKind::Stream, EAGER_BYTES + 2, 0), "stream"),
+            (Header { kind: HeaderKind::StatusReply, ..news }, "status"),
             (news, "fault"),
         ] {
             let invalid = content(&header).unwrap_err();
@@ -383,16 +398,16 @@ mod tests {
 
     #[test]
     fn parts_of_another_message_do_not_follow() {
-        let short = |message, len| Short { tag: Tag { message, ..TAG }, len, n_parts: 2 };
+        let short = |message, len| ShortMessage { tag: Tag { message, ..TAG }, len, n_parts: 2 };
         let mut parts = Parts::default();
-        let first = || Ok(Part { range: 0..5, is_last: false });
+        let first = || Ok(MessagePart { range: 0..5, is_last: false });
         assert_eq!(parts.next(short(1, 10)), first());
         for other in [short(2, 10), short(1, 11)] {
             let invalid = { parts }.next(other).unwrap_err();
             assert_eq!((invalid.found, invalid.valid), (5, (10, 10)));
         }
         assert!(parts.none().is_err());
-        assert_eq!(parts.next(short(1, 10)), Ok(Part { range: 5..10, is_last: true }));
+        assert_eq!(parts.next(short(1, 10)), Ok(MessagePart { range: 5..10, is_last: true }));
         assert!(parts.none().is_ok());
         assert_eq!(parts.next(short(2, 10)), first());
     }

@@ -1,9 +1,12 @@
 //! Messages that have arrived, and their matching with receives.
 
 use super::State;
-use super::header::{CREDITS, Checked, Content, HEADER_BYTES, Header, Kind, Limits, Part, Short};
+use super::header::{
+    CREDITS, Checked, HEADER_BYTES, Header, HeaderContent, HeaderKind, HeaderLimits, MessagePart,
+    ShortMessage,
+};
 use super::long_message::{Envelope, HeaderlessRecv};
-use super::peer::{Body, Unexpected, buffered_bytes};
+use super::peer::{MpiBody, Unexpected, buffered_bytes};
 use super::ring::RingMessage;
 use crate::Rank;
 use crate::endpoint::matcher::{OtherCall, of_another_call};
@@ -19,7 +22,7 @@ impl State {
         check_range("the sender's rank", rank.into(), (0, u64::from(self.n_ranks) - 1))
             .map_err(invalid)?;
         let index = self.peer(rank);
-        let limits = Limits {
+        let limits = HeaderLimits {
             n_ranks: self.n_ranks,
             credits: CREDITS - self.peers[index as usize].credits.available,
             last_tags: [self.tags.last_numbered(), self.tags.last()],
@@ -32,29 +35,33 @@ impl State {
         let peer = &mut self.peers[index as usize];
         peer.credits.available += credits;
         match content {
-            Content::Short(of) => {
+            HeaderContent::Short(of) => {
                 peer.credits.to_return += 1;
                 let part = peer.parts.next(of).map_err(invalid)?;
                 // SAFETY: within the slot.
                 self.short(index, of, part, unsafe { taken.ptr.add(HEADER_BYTES) })?;
             }
-            Content::Long { tag, len, mpi_tag } => {
+            HeaderContent::Long { tag, len, mpi_tag } => {
                 peer.credits.to_return += 1;
                 peer.parts.none().map_err(invalid)?;
                 self.long(index, tag, len, mpi_tag)?;
             }
-            Content::Credit => {}
-            Content::News(blame) => blame.into_iter().for_each(|blame| self.note(blame)),
-            Content::StatusRequest(number) => self.reply_status(rank, number)?,
-            Content::StatusReply(number, status) => {
+            HeaderContent::Credit => {}
+            HeaderContent::News(blame) => blame.into_iter().for_each(|blame| self.note(blame)),
+            HeaderContent::StatusRequest(number) => self.reply_status(rank, number)?,
+            HeaderContent::StatusReply(number, status) => {
                 self.status_request.answered(rank, number, status)
             }
-            Content::Lane { context, lane, least_bytes } => {
-                self.lane_opened(index, context, lane, least_bytes)?;
+            HeaderContent::Stream { context, stream, least_bytes } => {
+                self.stream_opened(index, context, stream, least_bytes)?;
             }
-            Content::Unmatched { tag, len, mpi_tag } => self.unmatched(index, tag, len, mpi_tag)?,
-            Content::Close { lane, n_messages } => self.lane_closing(index, lane, n_messages)?,
-            Content::Closed { lane } => self.lane_closed(index, lane)?,
+            HeaderContent::Unmatched { tag, len, mpi_tag } => {
+                self.unmatched(index, tag, len, mpi_tag)?
+            }
+            HeaderContent::Close { stream, n_messages } => {
+                self.stream_closing(index, stream, n_messages)?
+            }
+            HeaderContent::Closed { stream } => self.stream_closed(index, stream)?,
         }
         self.return_credits(index)
     }
@@ -64,12 +71,12 @@ impl State {
     pub(super) fn return_credits(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let Some(credits) = peer.credits.due() else { return Ok(()) };
-        let header = Header { credits, ..Header::control(Kind::Credit, 0, 0) };
+        let header = Header { credits, ..Header::control(HeaderKind::Credit, 0, 0) };
         // SAFETY: there is no payload.
         unsafe { self.outbound.send(peer.rank, &header, None) }
     }
 
-    /// Takes out the posted receive that a message matches. A receive on a lane is cancelled first.
+    /// Takes out the posted receive that a message matches. A receive on a stream is cancelled first.
     #[inline]
     fn receive_for(&mut self, index: u32, tag: Tag) -> Result<Option<RecvPost>, WireError> {
         let found = self.matcher.match_message(index as usize, tag);
@@ -88,8 +95,10 @@ impl State {
     /// it until the receive is posted.
     fn long(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
         let Some(posted) = self.receive_for(index, tag)? else {
-            self.matcher
-                .add_unexpected(index as usize, Unexpected { tag, len, body: Body::Long(mpi_tag) });
+            self.matcher.add_unexpected(
+                index as usize,
+                Unexpected { tag, len, body: MpiBody::Long(mpi_tag) },
+            );
             return Ok(());
         };
         let envelope = Envelope { from: self.peers[index as usize].rank, mpi_tag };
@@ -102,12 +111,12 @@ impl State {
     fn short(
         &mut self,
         index: u32,
-        of: Short,
-        part: Part,
+        of: ShortMessage,
+        part: MessagePart,
         data: *const u8,
     ) -> Result<(), WireError> {
-        let Short { tag, len, .. } = of;
-        let Part { range, is_last } = part;
+        let ShortMessage { tag, len, .. } = of;
+        let MessagePart { range, is_last } = part;
         let (start, part) = (range.start, range.len());
         let met = match start {
             0 => self.receive_for(index, tag)?.map(|posted| (posted, posted.fits(tag, len))),
@@ -160,22 +169,22 @@ impl State {
         let Some(posted) = self.receive_for(index, tag)? else { return Ok(()) };
         // SAFETY: the receive is posted; nothing is written to its region, as the message does not fit.
         unsafe { self.receive(envelope, len, &posted, false) }?;
-        // Count the message on its lane now: no other message can match the receive that drops it.
+        // Count the message on its stream now: no other message can match the receive that drops it.
         self.headerless_arrived(envelope)
     }
 
     /// Keeps a part of an unexpected message.
-    fn keep(&mut self, index: u32, of: Short, start: usize, part: &[u8]) {
-        let Short { tag, len, .. } = of;
+    fn keep(&mut self, index: u32, of: ShortMessage, start: usize, part: &[u8]) {
+        let ShortMessage { tag, len, .. } = of;
         let mut bytes = 0;
         if start == 0 {
-            let body = Body::Short { data: Vec::with_capacity(len), held: 0 };
+            let body = MpiBody::Short { data: Vec::with_capacity(len), held: 0 };
             let unexpected = Unexpected { tag, len, body };
             bytes = buffered_bytes(&unexpected);
             self.matcher.add_unexpected(index as usize, unexpected);
         }
         let has_room = self.matcher.bytes.keep(bytes);
-        let Some(Unexpected { body: Body::Short { data, held }, .. }) =
+        let Some(Unexpected { body: MpiBody::Short { data, held }, .. }) =
             self.matcher.last_unexpected(index as usize)
         else {
             return;
@@ -194,7 +203,7 @@ impl State {
         unexpected: &Unexpected,
     ) -> Result<(), WireError> {
         self.matcher.bytes.release(buffered_bytes(unexpected));
-        let Body::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };
+        let MpiBody::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };
         self.peers[index as usize].credits.release(held);
         self.return_credits(index)
     }

@@ -5,15 +5,15 @@
 //!   [`EAGER_BYTES`](header::EAGER_BYTES) if a send takes MPI long, less if it does not (`lengths`). A message that is
 //!   longer than what MPI sends eagerly goes in parts, each behind a header. All headers have one MPI tag and match
 //!   receives that each port keeps posted, its ring.
-//! - *Long* messages go from region to region in an MPI message of their own: without a header if a lane carries
-//!   them, that is by an MPI tag that both sides compute (`lanes`), otherwise right behind a header.
+//! - *Long* messages go from region to region in an MPI message of their own: without a header if a stream carries
+//!   them, that is by an MPI tag that both sides compute (`streams`), otherwise right behind a header.
 //!
 //! A message without a header is sent at once, and its receive is posted at once, as in MPI programs. If the receiver
 //! makes another call or expects another length, no receive matches the message. So a port announces a message that
 //! has waited for long by a header after all: the receiver then sees the difference and drops the message.
 //!
-//! A long message goes without a lane if it is one of the first, if MPI has few tags, if more communicators are in
-//! use than there are lanes, if its operation has many messages (all but the first of these), or if its operation
+//! A long message goes without a stream if it is one of the first, if MPI has few tags, if more communicators are in
+//! use than there are streams, if its operation has many messages (all but the first of these), or if its operation
 //! keeps no order. Its header names an MPI tag that no other message with a header from that port is using. The
 //! sender sends the message at once, whether or not its receive is posted; the receiver posts an MPI receive with
 //! that tag when the header has met its receive. Messages are cut into pieces whose lengths fit in an `int`.
@@ -58,7 +58,6 @@ mod drain;
 pub mod ffi;
 mod header;
 mod inbound;
-mod lanes;
 mod lengths;
 mod library;
 mod long_message;
@@ -69,6 +68,7 @@ mod peer;
 mod posting;
 mod requests;
 mod ring;
+mod streams;
 mod transfers;
 
 use std::sync::Arc;
@@ -88,11 +88,11 @@ use super::{
 };
 use crate::Rank;
 use crate::error::Blame;
-use lanes::Tags;
 use observer::StatusRequest;
-use outbound::Outbound;
-use peer::{Body, Peer};
-use ring::Ring;
+use outbound::HeaderSends;
+use peer::{MpiBody, MpiPeer};
+use ring::RecvRing;
+use streams::Tags;
 use transfers::Transfers;
 
 /// The MPI tag of all messages with a header.
@@ -121,17 +121,17 @@ pub struct MpiEndpoint {
 struct State {
     rank: Rank,
     n_ranks: u32,
-    peers: Vec<Peer>,
+    peers: Vec<MpiPeer>,
     peer_of_rank: Vec<u32>,
-    ring: Ring,
-    outbound: Outbound,
+    ring: RecvRing,
+    outbound: HeaderSends,
     transfers: Transfers,
     tags: Tags,
     /// Peers whose outbox is not empty.
     pending: Vec<u32>,
     /// Events for the next poll to report.
     events: Vec<Event>,
-    matcher: Matcher<Body>,
+    matcher: Matcher<MpiBody>,
     /// Receives that have met a short message whose last parts have not arrived.
     n_partial: usize,
     /// Polls since the port last looked at the ring.
@@ -174,8 +174,8 @@ impl MpiEndpoint {
             n_ranks: size as u32,
             peers: Vec::new(),
             peer_of_rank: vec![NOBODY; size as usize],
-            ring: Ring::new(comm)?,
-            outbound: Outbound::new(comm),
+            ring: RecvRing::new(comm)?,
+            outbound: HeaderSends::new(comm),
             transfers: Transfers::new(comm, tags.last_numbered()),
             tags,
             pending: Vec::new(),
@@ -366,7 +366,7 @@ impl State {
         let start = Instant::now();
         let end = start + LAST_WAIT;
         self.matcher.clear();
-        self.peers.iter_mut().for_each(Peer::abandon);
+        self.peers.iter_mut().for_each(MpiPeer::abandon);
         self.n_partial = 0;
         self.pending.clear();
         self.events.clear();

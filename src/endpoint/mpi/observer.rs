@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::header::{Header, Kind};
+use super::header::{Header, HeaderKind};
 use super::{MpiEndpoint, State};
 use crate::Rank;
 use crate::endpoint::status::{blame_to_word, gossip_peers};
@@ -38,7 +38,7 @@ impl State {
 
     /// Answers a peer's status request.
     pub(super) fn reply_status(&mut self, rank: Rank, number: u32) -> Result<(), WireError> {
-        let header = Header::control(Kind::StatusReply, self.status.to_word(), number);
+        let header = Header::control(HeaderKind::StatusReply, self.status.to_word(), number);
         // SAFETY: there is no payload.
         unsafe { self.outbound.send(rank, &header, None) }
     }
@@ -63,7 +63,7 @@ impl Observer for MpiEndpoint {
         let number = state.status_request.number.wrapping_add(1);
         // SAFETY: there is no payload.
         unsafe {
-            state.outbound.send(rank, &Header::control(Kind::StatusRequest, 0, number), None)
+            state.outbound.send(rank, &Header::control(HeaderKind::StatusRequest, 0, number), None)
         }?;
         let open = Some((rank, Instant::now()));
         state.status_request = StatusRequest { number, open, answer: None };
@@ -84,7 +84,7 @@ impl Observer for MpiEndpoint {
         if state.is_abandoned {
             return;
         }
-        let header = Header::control(Kind::News, blame_to_word(blame), 0);
+        let header = Header::control(HeaderKind::News, blame_to_word(blame), 0);
         for rank in gossip_peers(state.rank, state.n_ranks) {
             // A rank that cannot be reached is gone.
             // SAFETY: there is no payload.

@@ -25,7 +25,7 @@ type Buffer = Box<[u8]>;
 
 /// The sends with headers of a port.
 #[derive(Debug)]
-pub(super) struct Outbound {
+pub(super) struct HeaderSends {
     comm: Comm,
     /// Unused buffers, by length.
     free: [Vec<Buffer>; 2],
@@ -36,9 +36,9 @@ pub(super) struct Outbound {
     pub(super) lengths: Lengths,
 }
 
-impl Outbound {
+impl HeaderSends {
     pub(super) fn new(comm: Comm) -> Self {
-        Outbound {
+        HeaderSends {
             comm,
             free: Default::default(),
             in_flight: VecDeque::with_capacity(64),

@@ -1,28 +1,28 @@
-//! The state of a port for each peer: credits, lanes, and messages that wait.
+//! The state of a port for each peer: credits, streams, and messages that wait.
 
 use std::collections::VecDeque;
 
 use super::header::{CREDITS, Header, PART_BYTES, Parts, RESERVED_CREDITS};
-use super::lanes::Lanes;
+use super::streams::Streams;
 use crate::Rank;
 use crate::endpoint::matcher;
 use crate::endpoint::{RecvPost, Slot, WireRegion};
 
 /// A peer of a port.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct MpiPeer {
     pub(super) rank: Rank,
     pub(super) credits: Credits,
     /// The message from the peer of which more parts are to arrive.
     pub(super) parts: Parts,
     /// The receive that this message has met, and whether it fits.
     pub(super) partial: Option<(RecvPost, bool)>,
-    /// Lanes for long messages to the peer.
-    pub(super) lanes_to: Lanes,
-    /// Lanes for long messages from the peer.
-    pub(super) lanes_from: Lanes,
+    /// Streams for long messages to the peer.
+    pub(super) streams_to: Streams,
+    /// Streams for long messages from the peer.
+    pub(super) streams_from: Streams,
     /// Messages to the peer that wait for credits.
-    pub(super) outbox: VecDeque<Outgoing>,
+    pub(super) outbox: VecDeque<QueuedSend>,
     /// Polls that found too few credits since a short message was last sent.
     pub(super) n_waits: u32,
     /// Whether the peer is on the port's list of peers whose outbox is not empty.
@@ -61,11 +61,11 @@ impl Credits {
 }
 
 /// A message whose receive has not been posted.
-pub(super) type Unexpected = matcher::Unexpected<Body>;
+pub(super) type Unexpected = matcher::Unexpected<MpiBody>;
 
 /// What has arrived of an unexpected message.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum MpiBody {
     /// The first bytes or all of a short message, and the credits that it holds.
     Short { data: Vec<u8>, held: u32 },
     /// The header of a long message: its MPI tag.
@@ -75,33 +75,33 @@ pub(super) enum Body {
 /// Bytes of memory that an unexpected message takes here; 0 if its bytes stay with the sender.
 pub(super) fn buffered_bytes(unexpected: &Unexpected) -> usize {
     match &unexpected.body {
-        Body::Short { data, .. } => size_of::<Unexpected>() + data.capacity(),
-        Body::Long(_) => 0,
+        MpiBody::Short { data, .. } => size_of::<Unexpected>() + data.capacity(),
+        MpiBody::Long(_) => 0,
     }
 }
 
 /// A message of this rank that has not been sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct QueuedSend {
     pub(super) header: Header,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
 }
 
-impl Peer {
+impl MpiPeer {
     /// Most bytes taken by unexpected messages of one peer that hold all credits: 1.9 MiB. For the reason see
     /// [`unexpected`](crate::endpoint::unexpected).
     pub(super) const WINDOW_BYTES: usize =
         (CREDITS - RESERVED_CREDITS) as usize * (size_of::<Unexpected>() + PART_BYTES);
 
     pub(super) fn new(rank: Rank) -> Self {
-        Peer {
+        MpiPeer {
             rank,
             credits: Credits { available: CREDITS, to_return: 0, held: 0 },
             parts: Parts::default(),
             partial: None,
-            lanes_to: Lanes::default(),
-            lanes_from: Lanes::default(),
+            streams_to: Streams::default(),
+            streams_from: Streams::default(),
             outbox: VecDeque::new(),
             n_waits: 0,
             is_pending: false,

@@ -1,8 +1,8 @@
 //! Posts of this rank, and the sends that wait for credits.
 
-use super::header::{Header, Kind, RESERVED_CREDITS, n_parts, part_len};
+use super::header::{Header, HeaderKind, RESERVED_CREDITS, n_parts, part_len};
 use super::long_message::{Envelope, HeaderlessRecv};
-use super::peer::{Body, Outgoing, Peer};
+use super::peer::{MpiBody, MpiPeer, QueuedSend};
 use super::{NOBODY, State};
 use crate::Rank;
 use crate::endpoint::RecvPost;
@@ -27,22 +27,22 @@ impl State {
         let is_short = region.len <= self.outbound.lengths.eager_bytes();
         let header = if is_short {
             let n_parts = n_parts(region.len, self.outbound.lengths.part_bytes());
-            Header::of(Kind::Short, tag, region.len, n_parts as u32)
+            Header::of(HeaderKind::Short, tag, region.len, n_parts as u32)
         } else {
-            if let Some(lane) = self.lane_to(index, tag, region.len)? {
-                let arg = self.tags.of(lane, tag, region.len) as u32;
-                let header = Header::of(Kind::Unmatched, tag, region.len, arg);
+            if let Some(stream) = self.stream_to(index, tag, region.len)? {
+                let arg = self.tags.of(stream, tag, region.len) as u32;
+                let header = Header::of(HeaderKind::Unmatched, tag, region.len, arg);
                 // SAFETY: the caller's promise.
                 unsafe { self.transfers.send_headerless(to, slot, header, region) }?;
                 return Ok(Posted::Accepted);
             }
-            Header::of(Kind::Long, tag, region.len, 0)
+            Header::of(HeaderKind::Long, tag, region.len, 0)
         };
         if self.peers[index as usize].outbox.is_empty() && self.can_go(index, &header) {
             self.put(index, header, slot, region)?;
             return Ok(if is_short { Posted::Done } else { Posted::Accepted });
         }
-        self.peers[index as usize].outbox.push_back(Outgoing { header, slot, region });
+        self.peers[index as usize].outbox.push_back(QueuedSend { header, slot, region });
         self.add_pending(index);
         Ok(Posted::Accepted)
     }
@@ -60,8 +60,9 @@ impl State {
         let RecvPost { slot, tag, region, .. } = recv;
         let index = self.enter_call(from, tag)?;
         let Some(unexpected) = self.matcher.take_unexpected(index as usize, tag) else {
-            if let Some(lane) = self.peers[index as usize].lanes_from.carrying(tag, region.len) {
-                let mpi_tag = self.tags.of(lane, tag, region.len);
+            if let Some(stream) = self.peers[index as usize].streams_from.carrying(tag, region.len)
+            {
+                let mpi_tag = self.tags.of(stream, tag, region.len);
                 // SAFETY: the caller's promise.
                 unsafe {
                     self.transfers
@@ -75,12 +76,12 @@ impl State {
         self.release_unexpected(index, &unexpected)?;
         let fits = recv.fits(unexpected.tag, unexpected.len);
         let data = match unexpected.body {
-            Body::Long(mpi_tag) => {
+            MpiBody::Long(mpi_tag) => {
                 // SAFETY: the caller's promise.
                 unsafe { self.receive(Envelope { from, mpi_tag }, unexpected.len, &recv, fits) }?;
                 return Ok(Posted::Accepted);
             }
-            Body::Short { data, .. } => data,
+            MpiBody::Short { data, .. } => data,
         };
         if fits && !data.is_empty() {
             // SAFETY: the region is valid for writes by the caller's promise, and has the message's length.
@@ -139,9 +140,9 @@ impl State {
     #[cold]
     fn first_contact(&mut self, rank: Rank) -> u32 {
         let index = self.peers.len() as u32;
-        self.peers.push(Peer::new(rank));
+        self.peers.push(MpiPeer::new(rank));
         self.matcher.add_peer(0);
-        self.matcher.bytes.add_window(Peer::WINDOW_BYTES);
+        self.matcher.bytes.add_window(MpiPeer::WINDOW_BYTES);
         self.peer_of_rank[rank as usize] = index;
         index
     }
@@ -156,10 +157,10 @@ impl State {
     /// Sends as much of a peer's outbox as can go. A short message that has waited for credits for long is announced
     /// like a long one: the peer may have no memory left for short messages.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
-        while let Some(&Outgoing { header, slot, region }) =
+        while let Some(&QueuedSend { header, slot, region }) =
             self.peers[index as usize].outbox.front()
         {
-            let is_short = header.kind == Kind::Short;
+            let is_short = header.kind == HeaderKind::Short;
             if self.can_go(index, &header) {
                 let peer = &mut self.peers[index as usize];
                 peer.outbox.pop_front();
@@ -172,8 +173,8 @@ impl State {
             }
             let peer = &mut self.peers[index as usize];
             if is_short && peer.n_waits >= LONGEST_WAIT {
-                let header = Header { kind: Kind::Long, arg: 0, ..header };
-                peer.outbox[0] = Outgoing { header, slot, region };
+                let header = Header { kind: HeaderKind::Long, arg: 0, ..header };
+                peer.outbox[0] = QueuedSend { header, slot, region };
                 continue;
             }
             peer.n_waits += 1;
@@ -188,7 +189,7 @@ impl State {
     fn can_go(&self, index: u32, header: &Header) -> bool {
         let credits = self.peers[index as usize].credits.available;
         match header.kind {
-            Kind::Short => credits >= header.arg + RESERVED_CREDITS,
+            HeaderKind::Short => credits >= header.arg + RESERVED_CREDITS,
             _ => credits > 0 && self.transfers.has_tag(),
         }
     }
@@ -205,7 +206,7 @@ impl State {
         let peer = &mut self.peers[index as usize];
         let to = peer.rank;
         header.credits = std::mem::take(&mut peer.credits.to_return);
-        if header.kind != Kind::Short {
+        if header.kind != HeaderKind::Short {
             peer.credits.available -= 1;
             header.arg = self.transfers.tag() as u32;
             // SAFETY: there is no payload.

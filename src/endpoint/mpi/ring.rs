@@ -24,7 +24,7 @@ const SLOT_BYTES: usize = HEADER_BYTES + PART_BYTES;
 
 /// The ring of a port.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct RecvRing {
     comm: Comm,
     /// `SLOTS` slots of `SLOT_BYTES` bytes, to which MPI writes.
     memory: NonNull<u8>,
@@ -37,20 +37,20 @@ pub(super) struct Ring {
     n_free: usize,
 }
 
-/// A message in the ring, header first; it stays there until the next [`Ring::release`].
+/// A message in the ring, header first; it stays there until the next [`RecvRing::release`].
 pub(super) struct RingMessage {
     pub(super) source: i32,
     pub(super) ptr: *const u8,
 }
 
-impl Ring {
+impl RecvRing {
     /// Posts all receives.
     pub(super) fn new(comm: Comm) -> Result<Self, WireError> {
         let memory = Box::leak(vec![0u8; SLOTS * SLOT_BYTES].into_boxed_slice());
         let memory = NonNull::from(memory).cast();
         let none = ffi::request_null();
         let requests = vec![none; SLOTS];
-        let mut ring = Ring { comm, memory, requests, head: 0, n_taken: SLOTS, n_free: SLOTS };
+        let mut ring = RecvRing { comm, memory, requests, head: 0, n_taken: SLOTS, n_free: SLOTS };
         ring.release()?;
         Ok(ring)
     }
@@ -131,7 +131,8 @@ impl Ring {
     /// Frees the memory.
     ///
     /// # Safety
-    /// [`cancel`](Ring::cancel) must have returned true, so that nothing is posted. The ring must not be used again.
+    /// [`cancel`](RecvRing::cancel) must have returned true, so that nothing is posted. The ring must not be used
+    /// again.
     pub(super) unsafe fn free(&mut self) {
         let memory = std::ptr::slice_from_raw_parts_mut(self.memory.as_ptr(), SLOTS * SLOT_BYTES);
         // SAFETY: the memory is from `new`, and by the caller's promise nothing else uses it.

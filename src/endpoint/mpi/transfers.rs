@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::ffi;
 
-use super::drain::Open;
+use super::drain::PostedRequests;
 use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
 use super::long_message::{
@@ -115,7 +115,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// Sends a message by a lane's tag, `header.arg`. The header announces the message if it waits for long.
+    /// Sends a message by a stream's tag, `header.arg`. The header announces the message if it waits for long.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -372,9 +372,9 @@ impl Transfers {
         self.messages.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
     }
 
-    /// Ends all transfers ([`Open::drain`]).
+    /// Ends all transfers ([`PostedRequests::drain`]).
     pub(super) fn abandon(&mut self, rank: Rank, times: [Instant; 3]) {
-        let mut open = Open::of(rank);
+        let mut open = PostedRequests::of(rank);
         for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
             open.add(request, self.messages.get_mut(number).map(|of| &of.role));
         }

@@ -1,11 +1,15 @@
 //! Answers for which a peer's queue has no room yet.
 
-use super::descriptor::Descriptor;
+use super::descriptor::ShmDescriptor;
 use super::{ShmEndpoint, WireError};
 
 impl ShmEndpoint {
     /// Sends an answer now, or as soon as there is room.
-    pub(super) fn answer(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
+    pub(super) fn answer(
+        &mut self,
+        peer: usize,
+        descriptor: ShmDescriptor,
+    ) -> Result<(), WireError> {
         let answered = self.peers[peer].outbox.answer(&descriptor);
         if !answered.map_err(|invalid| self.invalid_from(peer, invalid))? {
             self.backlog.push((peer, descriptor));

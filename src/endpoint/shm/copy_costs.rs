@@ -26,15 +26,15 @@ const FORCED_READS: (u32, u32) = (2, 128);
 
 /// Recent cost in nanoseconds per byte; infinite if unknown.
 #[derive(Debug)]
-pub(super) struct Cost(f32);
+pub(super) struct CopyCost(f32);
 
-impl Default for Cost {
+impl Default for CopyCost {
     fn default() -> Self {
-        Cost(f32::INFINITY)
+        CopyCost(f32::INFINITY)
     }
 }
 
-impl Cost {
+impl CopyCost {
     pub(super) fn per_byte(&self) -> f32 {
         self.0
     }
@@ -53,8 +53,8 @@ impl Cost {
 /// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct CopyCosts {
-    read: Cost,
-    copied: Cost,
+    read: CopyCost,
+    copied: CopyCost,
     n_messages: u32,
     n_bytes: usize,
     /// Messages to be read before one is requested in pieces again.
@@ -110,12 +110,12 @@ impl CopyCosts {
     }
 }
 
-fn timed_if_long<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
+fn timed_if_long<R>(cost: &mut CopyCost, bytes: usize, copy: impl FnOnce() -> R) -> R {
     if bytes > SHORT_BYTES { timed(cost, bytes, copy) } else { copy() }
 }
 
 /// Runs `copy`, which copies `bytes` bytes, and records its cost.
-pub(super) fn timed<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
+pub(super) fn timed<R>(cost: &mut CopyCost, bytes: usize, copy: impl FnOnce() -> R) -> R {
     let start = Instant::now();
     let result = copy();
     cost.note(bytes, start.elapsed());

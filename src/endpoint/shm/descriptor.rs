@@ -11,12 +11,12 @@ pub(super) const INLINE_BYTES: usize = 32;
 /// Kinds of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     /// A message, with its bytes in the line.
     Inline = 1,
     /// A message, with its bytes in the ring.
     Eager,
-    /// A message in one of the sender's staging slots, at place `id` ([`Staged`]).
+    /// A message in one of the sender's staging slots, at place `id` ([`StagingPlace`]).
     Staged,
     /// An announced message at address `words[0]` of the sender's memory. A receiver that reads it there answers
     /// `Done` for `id`. `words[1]` is the number of announced messages of the sender. Early bytes follow at once as
@@ -35,18 +35,18 @@ pub(super) enum Kind {
     Early,
 }
 
-impl Kind {
+impl LineKind {
     /// Whether the payload is in the ring of bytes.
     #[inline]
     pub(super) fn is_in_ring(self) -> bool {
-        matches!(self, Kind::Eager | Kind::Fragment)
+        matches!(self, LineKind::Eager | LineKind::Fragment)
     }
 }
 
 /// A line as its sender writes it, without stamp and payload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Descriptor {
-    pub(super) kind: Kind,
+pub(super) struct ShmDescriptor {
+    pub(super) kind: LineKind,
     pub(super) call: u16,
     pub(super) message: u32,
     pub(super) operation: u64,
@@ -56,10 +56,10 @@ pub(super) struct Descriptor {
     pub(super) word: u64,
 }
 
-impl Descriptor {
+impl ShmDescriptor {
     /// An answer about the message that the peer has announced as `id`.
-    pub(super) fn answer(kind: Kind, id: u32) -> Self {
-        Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
+    pub(super) fn answer(kind: LineKind, id: u32) -> Self {
+        ShmDescriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) enum Decoded {
     /// The receiver requests the message announced as `id` in pieces, for its receive `recv`.
     ClearToSend { id: u32, recv: u32 },
     /// A piece of a message in pieces.
-    Piece(Piece),
+    Piece(CicoPiece),
     /// A piece of the early bytes of a message.
     Early(EarlyPiece),
 }
@@ -100,21 +100,21 @@ pub(super) enum Decoded {
 /// Place of a message in its sender's staging slots: the lower `SLOT_BITS` bits are the slot, the bits above are the
 /// index of the line within the slot at which the message starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Staged(u32);
+pub(super) struct StagingPlace(u32);
 
 const SLOT_BITS: u32 = SLOTS.next_power_of_two().trailing_zeros();
 
-impl Staged {
+impl StagingPlace {
     /// The place at byte `start` of a slot, a multiple of a line.
     pub(super) fn new(slot: usize, start: usize) -> Self {
-        Staged(((start / LINE) << SLOT_BITS | slot) as u32)
+        StagingPlace(((start / LINE) << SLOT_BITS | slot) as u32)
     }
 
     /// Decodes the field of a line, for a message of `len` bytes.
     fn of_line(id: u32, len: usize) -> Result<Self, InvalidField> {
-        let staged = Staged(id);
+        let staged = StagingPlace(id);
         let is_there = staged.slot() < SLOTS && staged.start() + len <= SLOT_BYTES;
-        let valid = (0, Staged::new(SLOTS - 1, SLOT_BYTES - len).0.into());
+        let valid = (0, StagingPlace::new(SLOTS - 1, SLOT_BYTES - len).0.into());
         let field = "the place of a message in a staging slot";
         if is_there { Ok(staged) } else { Err(InvalidField { field, found: id.into(), valid }) }
     }
@@ -148,7 +148,7 @@ pub(super) enum Location {
     /// In the ring of bytes, at most [`EAGER_BYTES`].
     Ring,
     /// In a staging slot of the sender, at most [`SLOT_BYTES`].
-    Slot(Staged),
+    Slot(StagingPlace),
     /// In the sender's memory.
     Rendezvous(Rendezvous),
 }
@@ -188,7 +188,7 @@ const MOST_EARLY: usize = SLOTS * SLOT_BYTES;
 
 /// A piece of a message that this rank has requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct CicoPiece {
     /// This rank's number of the receive.
     pub(super) recv: u32,
     /// Offset of the piece within the message.
@@ -196,7 +196,7 @@ pub(super) struct Piece {
     /// Length of the piece: at most [`SLOT_BYTES`], in the ring at most [`EAGER_BYTES`].
     pub(super) len: usize,
     /// Place of the piece in the sender's staging slots; `None` if it is in the ring.
-    pub(super) staged: Option<Staged>,
+    pub(super) staged: Option<StagingPlace>,
 }
 
 /// A piece of the early bytes of a message, which this rank has not requested.
@@ -209,7 +209,7 @@ pub(super) struct EarlyPiece {
     /// Length of the piece: from 1 to [`SLOT_BYTES`].
     pub(super) len: usize,
     /// Place of the piece in the sender's staging slots.
-    pub(super) staged: Staged,
+    pub(super) staged: StagingPlace,
 }
 
 impl Decoded {
@@ -218,7 +218,7 @@ impl Decoded {
     pub(super) fn ring_bytes(&self) -> Option<usize> {
         match *self {
             Decoded::Message(MessageHeader { len, location: Location::Ring, .. })
-            | Decoded::Piece(Piece { len, staged: None, .. }) => Some(len),
+            | Decoded::Piece(CicoPiece { len, staged: None, .. }) => Some(len),
             _ => None,
         }
     }
@@ -232,8 +232,9 @@ impl Raw {
         let &Raw { kind, call, operation, len, message, id, words, .. } = self;
         let tag = Tag::of_operation(operation, message, call);
         let message_at = |len, location| Ok(Decoded::Message(MessageHeader { tag, len, location }));
-        let piece =
-            |len, staged| Ok(Decoded::Piece(Piece { recv: message, at: words[0], len, staged }));
+        let piece = |len, staged| {
+            Ok(Decoded::Piece(CicoPiece { recv: message, at: words[0], len, staged }))
+        };
         match kind {
             1 => message_at(
                 check_max("the length of a message in a line", len, INLINE_BYTES)?,
@@ -245,7 +246,7 @@ impl Raw {
             ),
             3 => {
                 let len = check_max("the length of a staged message", len, SLOT_BYTES)?;
-                message_at(len, Location::Slot(Staged::of_line(id, len)?))
+                message_at(len, Location::Slot(StagingPlace::of_line(id, len)?))
             }
             4 => {
                 let [from, n_announced, early] = words;
@@ -269,12 +270,12 @@ impl Raw {
             }
             7 => {
                 let len = check_max("the length of a piece", len, SLOT_BYTES)?;
-                piece(len, Some(Staged::of_line(id, len)?))
+                piece(len, Some(StagingPlace::of_line(id, len)?))
             }
             8 => piece(check_max("the length of a piece in the ring", len, EAGER_BYTES)?, None),
             9 => {
                 check_range("the length of an early piece", len, (1, SLOT_BYTES as u64))?;
-                let (len, staged) = (len as usize, Staged::of_line(id, len as usize)?);
+                let (len, staged) = (len as usize, StagingPlace::of_line(id, len as usize)?);
                 Ok(Decoded::Early(EarlyPiece { number: message, at: words[0], len, staged }))
             }
             other => Err(InvalidField { field: "the kind", found: other.into(), valid: (1, 9) }),
@@ -303,13 +304,13 @@ mod tests {
         let header = |location| {
             Decoded::Message(MessageHeader { tag: Tag::of_operation(8, 9, 7), len: 16, location })
         };
-        let piece = |staged| Decoded::Piece(Piece { recv: 9, at: 64, len: 16, staged });
+        let piece = |staged| Decoded::Piece(CicoPiece { recv: 9, at: 64, len: 16, staged });
         let all = [
-            (Kind::Inline, header(Location::Line)),
-            (Kind::Eager, header(Location::Ring)),
-            (Kind::Staged, header(Location::Slot(Staged(3)))),
+            (LineKind::Inline, header(Location::Line)),
+            (LineKind::Eager, header(Location::Ring)),
+            (LineKind::Staged, header(Location::Slot(StagingPlace(3)))),
             (
-                Kind::Rendezvous,
+                LineKind::Rendezvous,
                 header(Location::Rendezvous(Rendezvous {
                     from: 64,
                     id: 3,
@@ -317,13 +318,13 @@ mod tests {
                     early: Early { number: 5, len: 16, is_all: true },
                 })),
             ),
-            (Kind::Done, Decoded::Done(3)),
-            (Kind::ClearToSend, Decoded::ClearToSend { id: 3, recv: 64 }),
-            (Kind::Piece, piece(Some(Staged(3)))),
-            (Kind::Fragment, piece(None)),
+            (LineKind::Done, Decoded::Done(3)),
+            (LineKind::ClearToSend, Decoded::ClearToSend { id: 3, recv: 64 }),
+            (LineKind::Piece, piece(Some(StagingPlace(3)))),
+            (LineKind::Fragment, piece(None)),
             (
-                Kind::Early,
-                Decoded::Early(EarlyPiece { number: 9, at: 64, len: 16, staged: Staged(3) }),
+                LineKind::Early,
+                Decoded::Early(EarlyPiece { number: 9, at: 64, len: 16, staged: StagingPlace(3) }),
             ),
         ];
         for (kind, decoded) in all {
@@ -333,25 +334,25 @@ mod tests {
 
     #[test]
     fn a_field_that_cannot_be_is_named() {
-        let of = |kind: Kind| Raw { kind: kind as u8, ..SOUND };
-        let behind_end = Staged::new(SLOTS - 1, SLOT_BYTES).in_line();
+        let of = |kind: LineKind| Raw { kind: kind as u8, ..SOUND };
+        let behind_end = StagingPlace::new(SLOTS - 1, SLOT_BYTES).in_line();
         let too_long = |kind, len: usize| (Raw { len: len as u64 + 1, ..of(kind) }, "length");
         for (raw, field) in [
             (Raw { kind: 0, ..SOUND }, "kind"),
             (Raw { kind: 10, ..SOUND }, "kind"),
-            too_long(Kind::Inline, INLINE_BYTES),
-            too_long(Kind::Eager, EAGER_BYTES),
-            too_long(Kind::Staged, SLOT_BYTES),
-            too_long(Kind::Piece, SLOT_BYTES),
-            too_long(Kind::Fragment, EAGER_BYTES),
-            too_long(Kind::Early, SLOT_BYTES),
-            (Raw { words: [64, 2, 17], ..of(Kind::Rendezvous) }, "early"),
-            (Raw { len: u64::MAX, ..of(Kind::Rendezvous) }, "length"),
-            (Raw { words: [u64::MAX, 0, 0], ..of(Kind::Rendezvous) }, "address"),
-            (Raw { words: [1 << 32, 0, 0], ..of(Kind::ClearToSend) }, "receive"),
-            (Raw { id: SLOTS as u32, ..of(Kind::Staged) }, "slot"),
-            (Raw { id: u32::MAX, ..of(Kind::Piece) }, "slot"),
-            (Raw { id: behind_end, ..of(Kind::Early) }, "slot"),
+            too_long(LineKind::Inline, INLINE_BYTES),
+            too_long(LineKind::Eager, EAGER_BYTES),
+            too_long(LineKind::Staged, SLOT_BYTES),
+            too_long(LineKind::Piece, SLOT_BYTES),
+            too_long(LineKind::Fragment, EAGER_BYTES),
+            too_long(LineKind::Early, SLOT_BYTES),
+            (Raw { words: [64, 2, 17], ..of(LineKind::Rendezvous) }, "early"),
+            (Raw { len: u64::MAX, ..of(LineKind::Rendezvous) }, "length"),
+            (Raw { words: [u64::MAX, 0, 0], ..of(LineKind::Rendezvous) }, "address"),
+            (Raw { words: [1 << 32, 0, 0], ..of(LineKind::ClearToSend) }, "receive"),
+            (Raw { id: SLOTS as u32, ..of(LineKind::Staged) }, "slot"),
+            (Raw { id: u32::MAX, ..of(LineKind::Piece) }, "slot"),
+            (Raw { id: behind_end, ..of(LineKind::Early) }, "slot"),
         ] {
             let invalid = raw.decode().unwrap_err();
             assert!(invalid.field.contains(field), "{invalid}");

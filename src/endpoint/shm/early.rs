@@ -5,9 +5,9 @@
 use std::iter;
 use std::ops::Range;
 
-use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
+use super::descriptor::{CicoPiece, Early, EarlyPiece, LineKind, Rendezvous, ShmDescriptor};
 use super::layout::SLOT_BYTES;
-use super::state::{EarlyDestination, EarlyRecv, RendezvousRecv};
+use super::state::{EarlyDestination, EarlyRecv, ShmRendezvousRecv};
 use super::{EAGER_BYTES, ShmEndpoint};
 use crate::endpoint::{WireError, WireRegion};
 
@@ -81,8 +81,8 @@ impl ShmEndpoint {
                 WireError::new("shared memory", "a staging slot that was free is in use")
             })?;
             let (len, word) = (len as u64, at as u64);
-            let piece = Descriptor::answer(Kind::Early, staged.in_line());
-            self.answer(peer, Descriptor { message: number, len, word, ..piece })?;
+            let piece = ShmDescriptor::answer(LineKind::Early, staged.in_line());
+            self.answer(peer, ShmDescriptor { message: number, len, word, ..piece })?;
         }
         Ok(())
     }
@@ -151,9 +151,9 @@ impl ShmEndpoint {
         match destination {
             EarlyDestination::Discard => {}
             EarlyDestination::Cico(recv) => {
-                self.piece(peer, &Piece { recv, at, len, staged: Some(staged) }, from)?
+                self.piece(peer, &CicoPiece { recv, at, len, staged: Some(staged) }, from)?
             }
-            EarlyDestination::Cma(RendezvousRecv { of: (_, message), recv, .. }) => {
+            EarlyDestination::Cma(ShmRendezvousRecv { of: (_, message), recv, .. }) => {
                 if at.saturating_add(len as u64) > message.early.len as u64 {
                     return Err(self.no_early(peer, number));
                 }
@@ -177,7 +177,7 @@ impl ShmEndpoint {
             self.early_recvs.swap_remove(at).destination
         {
             let done = rendezvous.of.1.early.len;
-            self.cma_due.push(RendezvousRecv { done, ..rendezvous });
+            self.cma_due.push(ShmRendezvousRecv { done, ..rendezvous });
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
     use hopbine_torus::PortId;
 
     use super::super::bell::Doorbell;
-    use super::super::descriptor::Staged;
+    use super::super::descriptor::StagingPlace;
     use super::super::layout::ShmLayout;
     use super::super::process::{Process, Watch};
     use super::super::segment::Segment;
@@ -375,7 +375,7 @@ mod tests {
         // The sender finds a slot that was released.
         assert_eq!(from.staging.n_free_for_pieces(RESERVED_SLOTS), RESERVED_SLOTS);
         to.poll(&mut events).unwrap();
-        to.release(0, Staged::new(0, 0));
+        to.release(0, StagingPlace::new(0, 0));
         assert_eq!(post(&mut from), Posted::Accepted);
         let n_polls = (0..10_000).find(|_| {
             from.poll(&mut events).unwrap();

@@ -161,13 +161,13 @@ fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::descriptor::Kind;
+    use super::super::descriptor::LineKind;
     use super::*;
 
     const TAG: Tag = Tag { context: 1, operation: 1, message: 5, call: 0x100 };
 
     /// A line as a peer would write it.
-    fn line(kind: Kind, len: u64, id: u32, words: [u64; 2]) -> [u8; LINE_BYTES] {
+    fn line(kind: LineKind, len: u64, id: u32, words: [u64; 2]) -> [u8; LINE_BYTES] {
         let mut bytes = [0; LINE_BYTES];
         bytes[0] = kind as u8;
         bytes[2..4].copy_from_slice(&TAG.call.to_ne_bytes());
@@ -191,15 +191,15 @@ mod tests {
 
     #[test]
     fn answers_about_messages_that_were_not_offered_are_refused() {
-        for kind in [Kind::Done, Kind::ClearToSend, Kind::Piece] {
+        for kind in [LineKind::Done, LineKind::ClearToSend, LineKind::Piece] {
             let found = one(line(kind, 1, 9, [0; 2]), None);
             assert!(found.contains("rank 1"), "{kind:?}: {found}");
         }
         // A message sent in pieces must not be acknowledged as read, or requested twice.
-        for then in [Kind::Done, Kind::ClearToSend] {
+        for then in [LineKind::Done, LineKind::ClearToSend] {
             let mut hostile = Hostile::new(true);
             hostile.send(TAG, 1 << 20).unwrap();
-            hostile.line(&line(Kind::ClearToSend, 0, 0, [0; 2]));
+            hostile.line(&line(LineKind::ClearToSend, 0, 0, [0; 2]));
             hostile.line(&line(then, 0, 0, [0; 2]));
             let error = hostile.poll().unwrap_err().to_string();
             assert!(error.contains("rank 1") && error.contains("not been offered"), "{error}");
@@ -210,9 +210,9 @@ mod tests {
     fn more_bytes_than_a_message_has_are_refused() {
         let mut hostile = Hostile::new(false);
         hostile.receive(TAG, 3000).unwrap();
-        hostile.line(&line(Kind::Rendezvous, 3000, 0, [4096, 1]));
+        hostile.line(&line(LineKind::Rendezvous, 3000, 0, [4096, 1]));
         for _ in 0..2 {
-            let mut piece = line(Kind::Fragment, 2000, 0, [0; 2]);
+            let mut piece = line(LineKind::Fragment, 2000, 0, [0; 2]);
             piece[20..24].fill(0);
             hostile.line(&piece);
         }
@@ -222,19 +222,19 @@ mod tests {
 
     #[test]
     fn early_bytes_that_were_not_announced_are_refused() {
-        let found = one(line(Kind::Early, 8, 0, [0; 2]), Some(8));
+        let found = one(line(LineKind::Early, 8, 0, [0; 2]), Some(8));
         assert!(found.contains("early bytes 5 that it has not announced"), "{found}");
         for is_posted in [false, true] {
             let mut hostile = Hostile::new(true);
             if is_posted {
                 hostile.receive(TAG, 3000).unwrap();
             }
-            let mut announced = line(Kind::Rendezvous, 3000, 0, [4096, 1]);
+            let mut announced = line(LineKind::Rendezvous, 3000, 0, [4096, 1]);
             announced[44..52].copy_from_slice(&(5u64 << 32 | 3000).to_ne_bytes());
             hostile.line(&announced);
-            hostile.line(&line(Kind::Early, 2000, 0, [0; 2]));
+            hostile.line(&line(LineKind::Early, 2000, 0, [0; 2]));
             hostile.poll().unwrap();
-            hostile.line(&line(Kind::Early, 2000, 1, [1000, 0]));
+            hostile.line(&line(LineKind::Early, 2000, 1, [1000, 0]));
             let error = hostile.poll().unwrap_err().to_string();
             assert!(error.contains("early bytes 5 that it has not announced"), "{error}");
         }

@@ -7,9 +7,10 @@ use crate::memory::stores;
 
 use super::ShmEndpoint;
 use super::descriptor::{
-    Decoded, Descriptor, INLINE_BYTES, Kind, Location, MessageHeader, Rendezvous, Staged,
+    Decoded, INLINE_BYTES, LineKind, Location, MessageHeader, Rendezvous, ShmDescriptor,
+    StagingPlace,
 };
-use super::peer::{Body, Peer, Unexpected, buffered_bytes};
+use super::peer::{ShmBody, ShmPeer, Unexpected, buffered_bytes};
 use super::state::EarlyDestination;
 
 impl ShmEndpoint {
@@ -31,7 +32,7 @@ impl ShmEndpoint {
     }
 
     /// Address of `len` bytes in a peer's staging slot.
-    pub(super) fn staged(&self, peer: usize, at: Staged, len: usize) -> *const u8 {
+    pub(super) fn staged(&self, peer: usize, at: StagingPlace, len: usize) -> *const u8 {
         self.segment.at(self.layout.slot(self.port, peer, at.slot()) + at.start(), len)
     }
 
@@ -83,14 +84,14 @@ impl ShmEndpoint {
             let body = match location {
                 Location::Line => {
                     // SAFETY: all inline bytes of a line can be read.
-                    Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
+                    ShmBody::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() })
                 }
                 Location::Ring => {
                     // SAFETY: the payload has this length, which `Raw::decode` has bounded.
-                    Body::Copied(unsafe { std::slice::from_raw_parts(payload, len) }.to_vec())
+                    ShmBody::Copied(unsafe { std::slice::from_raw_parts(payload, len) }.to_vec())
                 }
-                Location::Slot(at) => Body::Staged(at),
-                Location::Rendezvous(rendezvous) => Body::Rendezvous(rendezvous),
+                Location::Slot(at) => ShmBody::Staged(at),
+                Location::Rendezvous(rendezvous) => ShmBody::Rendezvous(rendezvous),
             };
             self.keep(peer, Unexpected { tag, len, body });
             return Ok(());
@@ -137,7 +138,7 @@ impl ShmEndpoint {
     fn keep(&mut self, peer: usize, unexpected: Unexpected) {
         let bytes = buffered_bytes(&unexpected);
         self.matcher.add_unexpected(peer, unexpected);
-        let Peer { inbox, is_held, .. } = &mut self.peers[peer];
+        let ShmPeer { inbox, is_held, .. } = &mut self.peers[peer];
         if bytes > 0 && !self.matcher.bytes.keep(bytes) && !std::mem::replace(is_held, true) {
             inbox.hold(true);
             self.n_held += 1;
@@ -158,9 +159,9 @@ impl ShmEndpoint {
         self.release_unexpected(buffered_bytes(&unexpected));
         let Unexpected { tag, len, body } = unexpected;
         let payload = match &body {
-            Body::Inline(bytes) => bytes.as_ptr(),
-            Body::Copied(bytes) => bytes.as_ptr(),
-            Body::Staged(_) | Body::Rendezvous(_) => std::ptr::null(),
+            ShmBody::Inline(bytes) => bytes.as_ptr(),
+            ShmBody::Copied(bytes) => bytes.as_ptr(),
+            ShmBody::Staged(_) | ShmBody::Rendezvous(_) => std::ptr::null(),
         };
         // SAFETY: the caller's promise; `body` has the message's bytes.
         unsafe { self.deliver(peer, (tag, len, body.location()), payload, posted) }
@@ -178,7 +179,7 @@ impl ShmEndpoint {
     /// Lets all held peers send short messages again.
     #[cold]
     fn release_held(&mut self) {
-        for Peer { inbox, is_held, .. } in &mut self.peers {
+        for ShmPeer { inbox, is_held, .. } in &mut self.peers {
             if std::mem::take(is_held) {
                 inbox.hold(false);
             }
@@ -198,7 +199,7 @@ impl ShmEndpoint {
             Location::Rendezvous(rendezvous) => {
                 self.set_early_destination(peer, &rendezvous, EarlyDestination::Discard)?;
                 if !rendezvous.early.is_all {
-                    self.answer(peer, Descriptor::answer(Kind::Done, rendezvous.id))?;
+                    self.answer(peer, ShmDescriptor::answer(LineKind::Done, rendezvous.id))?;
                 }
             }
             Location::Line | Location::Ring => {}
@@ -216,7 +217,7 @@ impl ShmEndpoint {
     }
 
     /// Reports a staged message as a view, or copies it to the receive's region.
-    pub(super) fn show_staged(&mut self, peer: usize, at: Staged, posted: &RecvPost) {
+    pub(super) fn show_staged(&mut self, peer: usize, at: StagingPlace, posted: &RecvPost) {
         let &RecvPost { slot, region, arrival, .. } = posted;
         let ptr = self.staged(peer, at, region.len);
         if arrival == Arrival::Anywhere {

@@ -54,9 +54,9 @@ pub use flat_buffers::{FlatBufferLease, FlatBuffers};
 pub use flat_call::{Contribution, Entered};
 pub use layout::GROUP_BYTES;
 #[cfg(feature = "fuzzing")]
-pub(crate) use setup::check_card;
+pub(crate) use setup::check_startup_record;
 pub use setup::{ShmConfig, connect};
-pub use stages::Stage;
+pub use stages::LeaderStage;
 
 use super::Posted;
 use super::lists::hand_over;
@@ -67,12 +67,12 @@ use crate::Rank;
 use crate::error::Blame;
 use crate::slab::Slab;
 use cma::Cma;
-use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind, Staged};
+use descriptor::{Early, EarlyPiece, INLINE_BYTES, LineKind, ShmDescriptor, StagingPlace};
 use layout::ShmLayout;
-use peer::{Body, Peer};
+use peer::{ShmBody, ShmPeer};
 use segment::Segment;
 use staging::StagingSlots;
-use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
+use state::{CicoRecv, CicoSend, EarlyRecv, ShmRendezvousRecv, ShmRendezvousSend};
 
 /// The longest message that goes through the queue.
 const EAGER_BYTES: usize = 2048;
@@ -88,7 +88,7 @@ const RARELY: u32 = 16;
 
 /// Result of [`connect`].
 #[derive(Debug)]
-pub struct Opened {
+pub struct ConnectedShm {
     /// One for each port.
     pub endpoints: Vec<ShmEndpoint>,
     /// The flat buffer of the world, if all ranks are on this host.
@@ -127,15 +127,15 @@ pub struct ShmEndpoint {
     segment: Arc<Segment>,
     bell: Arc<dyn Bell>,
     /// All ranks of this host, including this one, in the order of ranks.
-    peers: Vec<Peer>,
+    peers: Vec<ShmPeer>,
     staging: StagingSlots,
     cma: Cma,
     /// Whether this process may read the memory of all peers.
     can_read: bool,
     /// Whether each rank has a core of its own.
     own_cores: bool,
-    rendezvous_sends: Slab<RendezvousSend>,
-    cma_due: Vec<RendezvousRecv>,
+    rendezvous_sends: Slab<ShmRendezvousSend>,
+    cma_due: Vec<ShmRendezvousRecv>,
     /// Receives of messages that arrive in pieces.
     cico_recvs: Slab<CicoRecv>,
     cico_sends: VecDeque<CicoSend>,
@@ -146,13 +146,13 @@ pub struct ShmEndpoint {
     /// Number of the last announcement that had early bytes.
     last_early: u32,
     /// Answers for which the peer's queue had no room, with the peer's index.
-    backlog: Vec<(usize, Descriptor)>,
+    backlog: Vec<(usize, ShmDescriptor)>,
     /// Events that the next poll reports.
     events: Vec<Event>,
     /// Views of peers' staging slots that the last poll reported, and views that the next poll will report.
-    views: Vec<(usize, Staged)>,
-    next_views: Vec<(usize, Staged)>,
-    matcher: Matcher<Body>,
+    views: Vec<(usize, StagingPlace)>,
+    next_views: Vec<(usize, StagingPlace)>,
+    matcher: Matcher<ShmBody>,
     /// Number of peers that have been asked to send no short messages.
     n_held: usize,
     n_polls: u32,
@@ -200,7 +200,7 @@ impl ShmEndpoint {
     fn push(
         &mut self,
         peer: usize,
-        descriptor: &Descriptor,
+        descriptor: &ShmDescriptor,
         payload: &[u8],
     ) -> Result<bool, WireError> {
         let pushed = self.peers[peer].outbox.push(descriptor, payload);
@@ -215,8 +215,8 @@ impl Endpoint for ShmEndpoint {
         self.check()?;
         self.enter_call(tag)?;
         let peer = self.peer_of(to)?;
-        let mut descriptor = Descriptor {
-            kind: Kind::Inline,
+        let mut descriptor = ShmDescriptor {
+            kind: LineKind::Inline,
             call: tag.call,
             message: tag.message,
             operation: tag.operation_id(),
@@ -228,7 +228,7 @@ impl Endpoint for ShmEndpoint {
         let is_short = region.len <= EAGER_BYTES;
         if is_short && self.peers[peer].outbox.may_send_short() {
             if region.len > INLINE_BYTES {
-                descriptor.kind = Kind::Eager;
+                descriptor.kind = LineKind::Eager;
             }
             let bytes: &[u8] = match region.len {
                 0 => &[],
@@ -241,7 +241,7 @@ impl Endpoint for ShmEndpoint {
         if !is_short && region.len <= staged {
             // SAFETY: the caller's promise; `StagingSlots::sent` is called before the event is reported.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
-                (descriptor.kind, descriptor.id) = (Kind::Staged, staged.in_line());
+                (descriptor.kind, descriptor.id) = (LineKind::Staged, staged.in_line());
                 if !self.push(peer, &descriptor, &[])? {
                     self.staging.take_back(staged);
                     return Ok(Posted::Later);
@@ -254,9 +254,9 @@ impl Endpoint for ShmEndpoint {
             }
         }
         let early = self.early_bytes(peer, region.len);
-        let rendezvous = RendezvousSend { peer, is_cico: false, early, send };
+        let rendezvous = ShmRendezvousSend { peer, is_cico: false, early, send };
         let id = self.rendezvous_sends.insert(rendezvous);
-        (descriptor.kind, descriptor.id) = (Kind::Rendezvous, id);
+        (descriptor.kind, descriptor.id) = (LineKind::Rendezvous, id);
         let address = region.ptr.expose_provenance() as u64;
         let number = self.last_early.wrapping_add(1);
         let words = [address, self.rendezvous_sends.len() as u64, Early::word(number, early)];

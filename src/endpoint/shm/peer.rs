@@ -7,14 +7,14 @@ use crate::endpoint::matcher;
 
 use super::EAGER_BYTES;
 use super::copy_costs::CopyCosts;
-use super::descriptor::{INLINE_BYTES, Location, Rendezvous, Staged};
+use super::descriptor::{INLINE_BYTES, Location, Rendezvous, StagingPlace};
 use super::layout::PAYLOAD_BYTES;
 use super::process::Watch;
 use super::queue::{Inbox, Outbox, WINDOW};
 
 /// A peer, as seen by one port.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct ShmPeer {
     pub(super) rank: Rank,
     pub(super) process: Arc<Watch>,
     pub(super) outbox: Outbox,
@@ -42,27 +42,27 @@ impl RendezvousMode {
 }
 
 /// An unexpected message.
-pub(super) type Unexpected = matcher::Unexpected<Body>;
+pub(super) type Unexpected = matcher::Unexpected<ShmBody>;
 
 /// Where the bytes of a message are.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum ShmBody {
     Inline([u8; INLINE_BYTES]),
     Copied(Vec<u8>),
     /// In a staging slot of the sender.
-    Staged(Staged),
+    Staged(StagingPlace),
     /// In the sender's memory.
     Rendezvous(Rendezvous),
 }
 
-impl Body {
+impl ShmBody {
     /// Where the message's bytes are, as in its descriptor.
     pub(super) fn location(&self) -> Location {
         match *self {
-            Body::Inline(_) => Location::Line,
-            Body::Copied(_) => Location::Ring,
-            Body::Staged(at) => Location::Slot(at),
-            Body::Rendezvous(rendezvous) => Location::Rendezvous(rendezvous),
+            ShmBody::Inline(_) => Location::Line,
+            ShmBody::Copied(_) => Location::Ring,
+            ShmBody::Staged(at) => Location::Slot(at),
+            ShmBody::Rendezvous(rendezvous) => Location::Rendezvous(rendezvous),
         }
     }
 }
@@ -70,9 +70,9 @@ impl Body {
 /// Bytes that a stored message takes here; 0 if the sender keeps its bytes.
 pub(super) fn buffered_bytes(unexpected: &Unexpected) -> usize {
     match &unexpected.body {
-        Body::Inline(_) => size_of::<Unexpected>(),
-        Body::Copied(bytes) => size_of::<Unexpected>() + bytes.capacity(),
-        Body::Staged(_) | Body::Rendezvous { .. } => 0,
+        ShmBody::Inline(_) => size_of::<Unexpected>(),
+        ShmBody::Copied(bytes) => size_of::<Unexpected>() + bytes.capacity(),
+        ShmBody::Staged(_) | ShmBody::Rendezvous { .. } => 0,
     }
 }
 

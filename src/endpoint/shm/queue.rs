@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::bell::Doorbell;
-use super::descriptor::{Decoded, Descriptor, INLINE_BYTES, RAW_WORDS, Raw};
+use super::descriptor::{Decoded, INLINE_BYTES, RAW_WORDS, Raw, ShmDescriptor};
 use super::layout::{APART, LINE, LINES_AT, PAYLOAD_BYTES, QUEUE_LINES};
 use super::segment::Segment;
 use crate::endpoint::validation::{InvalidField, check_max};
@@ -144,7 +144,7 @@ impl Outbox {
     /// [`InvalidField`] if the receiver has written an invalid count.
     pub(super) fn push(
         &mut self,
-        descriptor: &Descriptor,
+        descriptor: &ShmDescriptor,
         payload: &[u8],
     ) -> Result<bool, InvalidField> {
         let in_ring = descriptor.kind.is_in_ring();
@@ -184,7 +184,7 @@ impl Outbox {
     ///
     /// # Errors
     /// As [`push`](Outbox::push).
-    pub(super) fn answer(&mut self, descriptor: &Descriptor) -> Result<bool, InvalidField> {
+    pub(super) fn answer(&mut self, descriptor: &ShmDescriptor) -> Result<bool, InvalidField> {
         if !self.has_room(self.bytes_at, 0)? {
             return Ok(false);
         }
@@ -192,7 +192,7 @@ impl Outbox {
         Ok(true)
     }
 
-    fn write(&mut self, descriptor: &Descriptor, inline: &[u8]) {
+    fn write(&mut self, descriptor: &ShmDescriptor, inline: &[u8]) {
         assert!(inline.len() <= INLINE_BYTES);
         let line = self.parts.line(self.lines_at);
         self.lines_at = self.lines_at.wrapping_add(1);

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use crate::endpoint::{Event, RecvPost, SendPost, WireError};
 
-use super::descriptor::{Descriptor, Kind, Piece, Rendezvous, Staged};
+use super::descriptor::{CicoPiece, LineKind, Rendezvous, ShmDescriptor, StagingPlace};
 use super::layout::SLOT_BYTES;
-use super::peer::Peer;
+use super::peer::ShmPeer;
 use super::staging::readers;
-use super::state::{CicoRecv, CicoSend, EarlyDestination, RendezvousRecv, RendezvousSend};
+use super::state::{CicoRecv, CicoSend, EarlyDestination, ShmRendezvousRecv, ShmRendezvousSend};
 use super::{EAGER_BYTES, STAGED_BYTES, STAGED_PAIR_BYTES, ShmEndpoint};
 
 /// Bytes of one read. The limit keeps other messages from waiting longer than a few milliseconds. (2 MiB in one call
@@ -31,9 +31,9 @@ impl ShmEndpoint {
         let len = recv.region.len;
         if len == 0 {
             self.events.push(Event::Received(recv.slot));
-            return self.answer(peer, Descriptor::answer(Kind::Done, id));
+            return self.answer(peer, ShmDescriptor::answer(LineKind::Done, id));
         }
-        let rendezvous = RendezvousRecv { of: (peer, message), recv, done: 0 };
+        let rendezvous = ShmRendezvousRecv { of: (peer, message), recv, done: 0 };
         let waiting = self.matcher.n_posted() + self.matcher.n_unexpected();
         let incoming = 1 + waiting + self.cma_due.len() + self.cico_recvs.len();
         // A short message, announced because this port had no room for it, is read: its first piece would arrive
@@ -55,7 +55,10 @@ impl ShmEndpoint {
             self.cico_recvs.insert(CicoRecv { rendezvous, since: Instant::now(), incoming });
         if !early.is_all {
             let word = u64::from(number);
-            self.answer(peer, Descriptor { word, ..Descriptor::answer(Kind::ClearToSend, id) })?;
+            self.answer(
+                peer,
+                ShmDescriptor { word, ..ShmDescriptor::answer(LineKind::ClearToSend, id) },
+            )?;
         }
         self.set_early_destination(peer, &message, EarlyDestination::Cico(number))
     }
@@ -113,10 +116,10 @@ impl ShmEndpoint {
         // other, and are then in the cache.
         let first = (0..self.cma_due.len()).min_by_key(|&at| self.cma_due[at].recv.slot.task);
         let Some(first) = first else { return Ok(()) };
-        let RendezvousRecv { of: (peer, message), recv, done } = self.cma_due[first];
+        let ShmRendezvousRecv { of: (peer, message), recv, done } = self.cma_due[first];
         let region = recv.region;
         let len = (region.len - done).min(READ_BYTES);
-        let Peer { process, costs, .. } = &mut self.peers[peer];
+        let ShmPeer { process, costs, .. } = &mut self.peers[peer];
         let (cma, owner) = (&self.cma, (peer, &**process));
         // SAFETY: within the region of a posted receive; the sender does not change the message before `Done`.
         let read = costs.reading(len, || unsafe {
@@ -131,11 +134,15 @@ impl ShmEndpoint {
         }
         self.cma_due.swap_remove(first);
         self.events.push(Event::Received(recv.slot));
-        self.answer(peer, Descriptor::answer(Kind::Done, message.id))
+        self.answer(peer, ShmDescriptor::answer(LineKind::Done, message.id))
     }
 
     /// The announced message that this peer identifies by `id`.
-    fn rendezvous_with(&mut self, peer: usize, id: u32) -> Result<&mut RendezvousSend, WireError> {
+    fn rendezvous_with(
+        &mut self,
+        peer: usize,
+        id: u32,
+    ) -> Result<&mut ShmRendezvousSend, WireError> {
         let rank = self.peers[peer].rank;
         let found =
             self.rendezvous_sends.get_mut(id).filter(|send| send.peer == peer && !send.is_cico);
@@ -184,17 +191,18 @@ impl ShmEndpoint {
         while done < region.len {
             let (rest, word) = (region.len - done, done as u64);
             let from = region.ptr.wrapping_add(done).cast_const();
-            let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
+            let piece =
+                ShmDescriptor { message: recv, word, ..ShmDescriptor::answer(LineKind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send whose event has not been reported.
             let staged = unsafe { self.staging.put_piece(Some(peer), from, (len, region.len)) };
             if let Some(at) = staged {
                 done += len;
-                self.answer(peer, Descriptor { len: len as u64, id: at.in_line(), ..piece })?;
+                self.answer(peer, ShmDescriptor { len: len as u64, id: at.in_line(), ..piece })?;
                 continue;
             }
             let len = rest.min(EAGER_BYTES);
-            let fragment = Descriptor { kind: Kind::Fragment, len: len as u64, ..piece };
+            let fragment = ShmDescriptor { kind: LineKind::Fragment, len: len as u64, ..piece };
             // SAFETY: as above.
             let bytes = unsafe { std::slice::from_raw_parts(from, len) };
             if self.staging.serves(peer) || !self.push(peer, &fragment, bytes)? {
@@ -212,10 +220,10 @@ impl ShmEndpoint {
     pub(super) fn piece(
         &mut self,
         peer: usize,
-        piece: &Piece,
+        piece: &CicoPiece,
         from: *const u8,
     ) -> Result<(), WireError> {
-        let &Piece { recv: number, at, len, .. } = piece;
+        let &CicoPiece { recv: number, at, len, .. } = piece;
         let rank = self.peers[peer].rank;
         let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { rendezvous, .. }| {
             let (end, most) = (at.saturating_add(len as u64), rendezvous.recv.region.len);
@@ -250,18 +258,18 @@ impl ShmEndpoint {
 
     /// Releases a peer's staging slot after its piece was taken. This port was the only reader: a store loses no
     /// other decrement, and does not wait for the line.
-    pub(super) fn release_piece(&self, peer: usize, at: Staged) {
+    pub(super) fn release_piece(&self, peer: usize, at: StagingPlace) {
         // Release: pairs with the Acquire in `StagingSlots::is_free`.
         self.give_back(peer, at, |readers| readers.store(0, Ordering::Release));
     }
 
     /// Releases a peer's staging slot after its message was read.
-    pub(super) fn release(&self, peer: usize, at: Staged) {
+    pub(super) fn release(&self, peer: usize, at: StagingPlace) {
         // Release: pairs with the Acquire in `StagingSlots::is_free`.
         self.give_back(peer, at, |readers| _ = readers.fetch_sub(1, Ordering::Release));
     }
 
-    fn give_back(&self, peer: usize, at: Staged, end: impl FnOnce(&AtomicU64)) {
+    fn give_back(&self, peer: usize, at: StagingPlace, end: impl FnOnce(&AtomicU64)) {
         end(readers(&self.segment, self.layout, self.port, peer, at.slot()));
         // The peer may wait for a slot.
         self.peers[peer].outbox.ring();

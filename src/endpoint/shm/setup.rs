@@ -12,12 +12,12 @@ use super::bell::{self, Doorbell};
 use super::cma::{Cma, read_process};
 use super::flat_buffers::{self, FlatBuffers};
 use super::layout::ShmLayout;
-use super::peer::{Peer, RendezvousMode, WINDOW_BYTES};
+use super::peer::{RendezvousMode, ShmPeer, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::segment::Segment;
 use super::staging::StagingSlots;
-use super::{Opened, Reading, ShmEndpoint};
+use super::{ConnectedShm, Reading, ShmEndpoint};
 use crate::endpoint::calls::CALLS;
 use crate::endpoint::matcher::Matcher;
 use crate::endpoint::meeting::{agree, check_protocol, exchange_error, with_protocol};
@@ -42,9 +42,9 @@ pub struct ShmConfig {
     pub own_cores: bool,
 }
 
-/// The record that every rank sends to the others.
+/// The start-up record of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ShmCard {
+struct ShmRecord {
     host: u64,
     node: u64,
     process: Process,
@@ -53,36 +53,36 @@ struct ShmCard {
     token: u64,
 }
 
-const CARD_BYTES: usize = 56;
+const RECORD_BYTES: usize = 56;
 
-impl ShmCard {
+impl ShmRecord {
     /// The key that is equal on ranks to be connected.
     fn place(self) -> (u64, u64) {
         (self.host, self.node)
     }
 
-    fn encode(self) -> [u8; CARD_BYTES] {
-        let ShmCard { host, node, process, probe, token } = self;
+    fn encode(self) -> [u8; RECORD_BYTES] {
+        let ShmRecord { host, node, process, probe, token } = self;
         let Process { pid, proc_pid, started } = process;
         let words = [host, node, u64::from(pid), u64::from(proc_pid), started, probe, token];
-        let mut bytes = [0; CARD_BYTES];
+        let mut bytes = [0; RECORD_BYTES];
         for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
             into.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
-    /// Decodes the card of `rank`; `me` is this rank.
+    /// Decodes the record of `rank`; `me` is this rank.
     ///
     /// # Errors
     /// Names the invalid field, or the other rank's protocol if it differs.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
-        let card = check_protocol(bytes, rank, me)?;
+        let record = check_protocol(bytes, rank, me)?;
         let of_rank = |invalid: InvalidField| format!("rank {rank} sent {invalid}");
-        let (words, _) = card.as_chunks::<8>();
-        let words: &[_; CARD_BYTES / 8] = match words.try_into() {
-            Ok(words) if card.len() == CARD_BYTES => words,
-            _ => return Err(format!("rank {rank} sent a card of {} bytes", card.len())),
+        let (words, _) = record.as_chunks::<8>();
+        let words: &[_; RECORD_BYTES / 8] = match words.try_into() {
+            Ok(words) if record.len() == RECORD_BYTES => words,
+            _ => return Err(format!("rank {rank} sent a record of {} bytes", record.len())),
         };
         let [host, node, pid, proc_pid, started, probe, token] = words.map(u64::from_le_bytes);
         // The system interprets 0 and numbers beyond a pid_t's range differently.
@@ -90,16 +90,16 @@ impl ShmCard {
         let pid = check_range("its process number", pid, (1, most)).map_err(of_rank)? as u32;
         let proc_pid =
             check_range("its number in /proc", proc_pid, (0, most)).map_err(of_rank)? as u32;
-        Ok(ShmCard { host, node, process: Process { pid, proc_pid, started }, probe, token })
+        Ok(ShmRecord { host, node, process: Process { pid, proc_pid, started }, probe, token })
     }
 }
 
 #[cfg(feature = "fuzzing")]
-/// Decodes arbitrary bytes as the card of another process.
-pub(crate) fn check_card(bytes: &[u8]) {
-    if let Ok(card) = ShmCard::decode(bytes, 1, 0) {
-        assert!((1..=i32::MAX as u32).contains(&card.process.pid));
-        assert_eq!(with_protocol(&card.encode()), bytes);
+/// Decodes arbitrary bytes as the record of another process.
+pub(crate) fn check_startup_record(bytes: &[u8]) {
+    if let Ok(record) = ShmRecord::decode(bytes, 1, 0) {
+        assert!((1..=i32::MAX as u32).contains(&record.process.pid));
+        assert_eq!(with_protocol(&record.encode()), bytes);
     }
 }
 
@@ -108,25 +108,25 @@ pub(crate) fn check_card(bytes: &[u8]) {
 /// # Errors
 /// [`WireError`] if the exchange fails, or if a rank cannot create or open the segment; in the second case on all
 /// ranks.
-pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened, WireError> {
+pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<ConnectedShm, WireError> {
     let (rank, token) = (exchange.rank(), fresh_number());
     // The probe stays allocated until all ranks have read it.
     let probe = Box::new(AtomicU64::new(token));
-    let card = ShmCard {
+    let record = ShmRecord {
         host: host(),
         node: config.node,
         process: Process::own(),
         probe: probe.as_ptr().expose_provenance() as u64,
         token,
     };
-    let cards = exchange
-        .allgather(&with_protocol(&card.encode()))
+    let records = exchange
+        .allgather(&with_protocol(&record.encode()))
         .map_err(|error| exchange_error(&error))?;
-    let decode = |(other, bytes): (Rank, &[u8])| ShmCard::decode(bytes, other, rank as Rank);
-    let cards: Result<Vec<ShmCard>, String> = (0..).zip(cards.iter()).map(decode).collect();
-    let cards = cards.map_err(|reason| failed(&reason))?;
-    let locals: Vec<(Rank, ShmCard)> =
-        (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
+    let decode = |(other, bytes): (Rank, &[u8])| ShmRecord::decode(bytes, other, rank as Rank);
+    let records: Result<Vec<ShmRecord>, String> = (0..).zip(records.iter()).map(decode).collect();
+    let records = records.map_err(|reason| failed(&reason))?;
+    let locals: Vec<(Rank, ShmRecord)> =
+        (0..).zip(records).filter(|(_, other)| other.place() == record.place()).collect();
     let (n_locals, is_all) = (locals.len(), locals.len() == exchange.size());
     let layout = ShmLayout {
         n_ranks: n_locals,
@@ -136,14 +136,14 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
 
     // Permission must be given before any rank reads a probe: other ranks do so after they have been told of the
     // segment.
-    let others = locals.iter().map(|(_, card)| card.process.pid);
-    let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
+    let others = locals.iter().map(|(_, record)| record.process.pid);
+    let others: Vec<u32> = others.filter(|&pid| pid != record.process.pid).collect();
     if config.may_read && !others.is_empty() {
         permit_access(&others);
     }
 
     // The first rank makes the segment. It can be opened until the file is closed.
-    let (leader, leaders_card) = locals[0];
+    let (leader, leaders_record) = locals[0];
     let made = (leader as usize == rank).then(|| Segment::create(layout.len(), token));
     let told = match &made {
         Some(Ok((_, file))) => Ok(file.as_raw_fd().to_le_bytes().to_vec()),
@@ -155,8 +155,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         // The creator does not open the segment by name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
-            let (pid, fd) = (leaders_card.process.proc_pid, u32::from_le_bytes([a, b, c, d]));
-            let token = leaders_card.token;
+            let (pid, fd) = (leaders_record.process.proc_pid, u32::from_le_bytes([a, b, c, d]));
+            let token = leaders_record.token;
             let open = || Segment::open(pid, fd, layout.len(), token);
             let opened = Segment::made_here(token).map_or_else(open, Ok);
             (opened.map_err(|error| format!("the segment of rank {leader}: {error}")), None)
@@ -165,7 +165,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     };
     // Which rank this rank cannot read, and why; empty if it can read all ranks.
     let refused = match config.may_read {
-        true => locals.iter().find_map(|(other, card)| refused(rank, *other, card)),
+        true => locals.iter().find_map(|(other, record)| refused(rank, *other, record)),
         false => Some("HOPBINE_SHM_READ is off".to_owned()),
     };
     let refused = refused.unwrap_or_default();
@@ -188,7 +188,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let flat = flats.as_ref().map(|flats| flats.of_all());
     bell::register_barriers();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
-    let watched = |&(rank, card): &(Rank, ShmCard)| (rank, Arc::new(Watch::new(card.process)));
+    let watched =
+        |&(rank, record): &(Rank, ShmRecord)| (rank, Arc::new(Watch::new(record.process)));
     let locals: Vec<_> = locals.iter().map(watched).collect();
     let n_ranks = exchange.size() as u32;
     let port = |port| {
@@ -198,7 +199,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         port
     };
     let ports = PortId::first(config.n_ports as u16).map(port);
-    Ok(Opened { endpoints: ports.collect(), flat, flats, reading })
+    Ok(ConnectedShm { endpoints: ports.collect(), flat, flats, reading })
 }
 
 impl ShmEndpoint {
@@ -212,7 +213,7 @@ impl ShmEndpoint {
         bell: &Arc<dyn Bell>,
     ) -> Self {
         let bell_of = |index| Doorbell::new(segment, layout, index);
-        let peer = |(index, (rank, process)): (usize, &(Rank, Arc<Watch>))| Peer {
+        let peer = |(index, (rank, process)): (usize, &(Rank, Arc<Watch>))| ShmPeer {
             rank: *rank,
             process: process.clone(),
             outbox: Outbox::new(segment, layout.queue(port, me, index), bell_of(index)),
@@ -260,15 +261,15 @@ impl ShmEndpoint {
 }
 
 /// Why this rank cannot read the probe of another rank of this host; `None` if it can.
-fn refused(me: usize, other: Rank, card: &ShmCard) -> Option<String> {
-    if card.process.pid == std::process::id() {
+fn refused(me: usize, other: Rank, record: &ShmRecord) -> Option<String> {
+    if record.process.pid == std::process::id() {
         return None;
     }
     let mut word = [0u8; 8];
     // SAFETY: a buffer of the length given.
-    let read = unsafe { read_process(card.process, card.probe, word.as_mut_ptr(), 8) };
+    let read = unsafe { read_process(record.process, record.probe, word.as_mut_ptr(), 8) };
     match read {
-        Ok(8) if u64::from_ne_bytes(word) == card.token => None,
+        Ok(8) if u64::from_ne_bytes(word) == record.token => None,
         Ok(_) => Some(format!("rank {me} reads wrong data from the memory of rank {other}")),
         Err(error) => Some(why(me, other, &error, yama_scope())),
     }
@@ -324,7 +325,7 @@ mod tests {
         }
     }
 
-    /// The errors of both ranks if rank 1 changes a byte of its card.
+    /// The errors of both ranks if rank 1 changes a byte of its record.
     fn refusals(at: usize) -> Vec<String> {
         let config = ShmConfig { n_ports: 1, node: 0, may_read: false, own_cores: true };
         let ranks = LocalExchange::group(2, Duration::from_secs(20)).into_iter().enumerate();

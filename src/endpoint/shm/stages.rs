@@ -16,7 +16,7 @@ use super::layout::{DEPTH, GROUP_STRIDE, LINE};
 
 /// The two values that a leader writes in a call in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum LeaderStage {
     /// The fold of the contributions of its group.
     Group,
     /// The result of all groups.
@@ -52,7 +52,7 @@ impl FlatBuffer {
 
     /// The stamp of a leader for a stage of the call.
     #[inline]
-    fn stage_word(&self, call: Entered, stage: Stage, group: usize) -> &AtomicU64 {
+    fn stage_word(&self, call: Entered, stage: LeaderStage, group: usize) -> &AtomicU64 {
         let place = place(call, stage);
         // SAFETY: an aligned word of the leader's part, which `segment` keeps mapped; all accesses to this word are
         // atomic.
@@ -63,7 +63,7 @@ impl FlatBuffer {
     /// rank is the leader and [`is_free`](FlatBuffer::is_free) for the call, no other rank reads or writes there
     /// before [`stage_is_there`](FlatBuffer::stage_is_there).
     #[inline]
-    pub fn stage(&self, call: Entered, stage: Stage, group: usize, len: usize) -> *mut u8 {
+    pub fn stage(&self, call: Entered, stage: LeaderStage, group: usize, len: usize) -> *mut u8 {
         let offset = place(call, stage) + if len <= INLINE_BYTES { 8 } else { LINE };
         // SAFETY: within the leader's part.
         unsafe { self.groups().parts[group].add(offset) }
@@ -71,26 +71,26 @@ impl FlatBuffer {
 
     /// Records that all ranks of a group, or for the last stage all ranks, have read the calls before this one.
     #[inline]
-    fn note_read(&mut self, call: Entered, stage: Stage, group: usize) {
+    fn note_read(&mut self, call: Entered, stage: LeaderStage, group: usize) {
         match (stage, &mut self.groups) {
-            (Stage::All, _) => self.all_read = self.all_read.max(call.number()),
-            (Stage::Group, Some(groups)) => groups.read[group] = call.number(),
-            (Stage::Group, None) => {}
+            (LeaderStage::All, _) => self.all_read = self.all_read.max(call.number()),
+            (LeaderStage::Group, Some(groups)) => groups.read[group] = call.number(),
+            (LeaderStage::Group, None) => {}
         }
     }
 
     /// Marks the bytes of a stage as complete that this rank has written as its group's leader.
     #[inline]
-    pub fn stage_is_there(&mut self, call: Entered, stage: Stage) {
+    pub fn stage_is_there(&mut self, call: Entered, stage: LeaderStage) {
         let number = call.number();
         let FlatGroups { groups, own, read, .. } = self.groups();
         let (own, mut ranks) = (*own, groups[*own].iter().copied());
         let have_read = match stage {
-            Stage::Group => {
+            LeaderStage::Group => {
                 self.own_read >= number
                     && ranks.all(|rank| rank == self.me || self.read[rank] >= number)
             }
-            Stage::All => read.iter().all(|&read| read >= number),
+            LeaderStage::All => read.iter().all(|&read| read >= number),
         };
         if have_read {
             self.note_read(call, stage, own);
@@ -111,7 +111,7 @@ impl FlatBuffer {
             return;
         }
         let differs = call.stamp() ^ u64::from(u16::MAX);
-        for stage in [Stage::Group, Stage::All] {
+        for stage in [LeaderStage::Group, LeaderStage::All] {
             // Release: as in `stage_is_there`; orders the contributions that this rank has seen.
             self.stage_word(call, stage, own).store(differs, Ordering::Release);
         }
@@ -130,7 +130,7 @@ impl FlatBuffer {
     pub fn of_stage(
         &mut self,
         call: Entered,
-        stage: Stage,
+        stage: LeaderStage,
         group: usize,
         len: usize,
     ) -> Contribution {
@@ -153,7 +153,7 @@ impl FlatBuffer {
 }
 
 #[inline]
-fn place(call: Entered, stage: Stage) -> usize {
+fn place(call: Entered, stage: LeaderStage) -> usize {
     ((call.number() % DEPTH) as usize * 2 + stage as usize) * GROUP_STRIDE
 }
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// Writes `bytes` as a leader.
-    fn write(flat: &mut FlatBuffer, call: Entered, stage: Stage, bytes: &[u8]) {
+    fn write(flat: &mut FlatBuffer, call: Entered, stage: LeaderStage, bytes: &[u8]) {
         let into = flat.stage(call, stage, flat.own_group(), bytes.len());
         // SAFETY: there is room for the bytes, and no rank reads them yet.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
@@ -201,24 +201,25 @@ mod tests {
         let leads = |flat: &FlatBuffer| flat.ranks_of_group(flat.own_group())[0] == flat.me();
         for flat in flats.iter_mut().filter(|flat| leads(flat)) {
             assert_eq!(
-                flat.of_stage(call, Stage::All, flat.own_group(), len),
+                flat.of_stage(call, LeaderStage::All, flat.own_group(), len),
                 Contribution::Missing
             );
             let mut folded = vec![0; len];
             for rank in flat.ranks_of_group(flat.own_group()).to_vec() {
                 add(&mut folded, flat.of(call, rank, len));
             }
-            write(flat, call, Stage::Group, &folded);
+            write(flat, call, LeaderStage::Group, &folded);
         }
         for flat in flats.iter_mut().filter(|flat| leads(flat)) {
             let mut result = vec![0; len];
-            (0..n_groups)
-                .for_each(|group| add(&mut result, flat.of_stage(call, Stage::Group, group, len)));
-            write(flat, call, Stage::All, &result);
+            (0..n_groups).for_each(|group| {
+                add(&mut result, flat.of_stage(call, LeaderStage::Group, group, len))
+            });
+            write(flat, call, LeaderStage::All, &result);
         }
         let result = |flat: &mut FlatBuffer| {
             let mut result = vec![0; len];
-            add(&mut result, flat.of_stage(call, Stage::All, flat.own_group(), len));
+            add(&mut result, flat.of_stage(call, LeaderStage::All, flat.own_group(), len));
             result
         };
         flats.iter_mut().map(result).collect()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopbine_torus::PortId;
 
-use super::descriptor::Staged;
+use super::descriptor::StagingPlace;
 use super::layout::{SLOT_BYTES, SLOTS, ShmLayout, next_range};
 use super::segment::Segment;
 use super::store_policy::StorePolicy;
@@ -30,7 +30,7 @@ pub(super) struct StagingSlots {
     me: usize,
     /// The message staged last (address, length, place), until its sender learns that it is sent. Until then its
     /// region holds the same bytes, and another receiver can read the same slot.
-    last: Option<(*const u8, usize, Staged)>,
+    last: Option<(*const u8, usize, StagingPlace)>,
     /// The peer that has requested the last piece in each reserved slot; `None` for early bytes.
     requested_by: [Option<usize>; RESERVED_SLOTS],
     /// End of the last message in each slot.
@@ -94,7 +94,7 @@ impl StagingSlots {
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads, and must not change before
     /// [`sent`](StagingSlots::sent).
-    pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<Staged> {
+    pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<StagingPlace> {
         if let Some((last, last_len, at)) = self.last
             && (last, last_len) == (ptr, len)
         {
@@ -132,7 +132,7 @@ impl StagingSlots {
     }
 
     /// Removes a reader that could not be told of the message, because its queue had no room.
-    pub(super) fn take_back(&mut self, at: Staged) {
+    pub(super) fn take_back(&mut self, at: StagingPlace) {
         // Relaxed: the reader does not know of the slot.
         self.readers(at.slot()).fetch_sub(1, Ordering::Relaxed);
     }
@@ -161,7 +161,7 @@ impl StagingSlots {
         requested_by: Option<usize>,
         ptr: *const u8,
         (len, of): (usize, usize),
-    ) -> Option<Staged> {
+    ) -> Option<StagingPlace> {
         let slot =
             in_turn(FIRST_RESERVED..SLOTS, self.next_piece).find(|&slot| self.is_free(slot))?;
         self.next_piece = slot + 1;
@@ -186,14 +186,19 @@ impl StagingSlots {
     ///
     /// # Safety
     /// As for [`put_piece`](StagingSlots::put_piece); the slot has no readers.
-    unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) -> Staged {
+    unsafe fn fill(
+        &mut self,
+        slot: usize,
+        ptr: *const u8,
+        (len, of): (usize, usize),
+    ) -> StagingPlace {
         assert!(len <= SLOT_BYTES);
         let Range { start, end } = next_range(self.ends[slot], len, SLOT_BYTES);
         self.ends[slot] = end;
         let into = self.segment.at(self.layout.slot(self.port, self.me, slot) + start, len);
         // SAFETY: the caller's promise; the slot has room.
         unsafe { self.stores.copy(ptr, into, len, of) };
-        Staged::new(slot, start)
+        StagingPlace::new(slot, start)
     }
 }
 
@@ -217,9 +222,9 @@ mod tests {
         let quarter = SLOT_BYTES / 4;
         for start in [0, quarter, 2 * quarter, 3 * quarter, 0] {
             for slot in FIRST_RESERVED..SLOTS {
-                assert_eq!(put(quarter - 5), Staged::new(slot, start));
+                assert_eq!(put(quarter - 5), StagingPlace::new(slot, start));
             }
         }
-        assert_eq!(put(SLOT_BYTES), Staged::new(FIRST_RESERVED, 0));
+        assert_eq!(put(SLOT_BYTES), StagingPlace::new(FIRST_RESERVED, 0));
     }
 }

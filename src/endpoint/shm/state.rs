@@ -8,7 +8,7 @@ use super::descriptor::Rendezvous;
 
 /// A message that this port has announced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RendezvousSend {
+pub(super) struct ShmRendezvousSend {
     /// The receiver's index.
     pub(super) peer: usize,
     /// Whether the peer has cleared it to be sent in pieces.
@@ -20,7 +20,7 @@ pub(super) struct RendezvousSend {
 
 /// A message that this port receives by rendezvous: by reading the sender's memory, or in pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RendezvousRecv {
+pub(super) struct ShmRendezvousRecv {
     /// The sender's index, and its announcement.
     pub(super) of: (usize, Rendezvous),
     pub(super) recv: RecvPost,
@@ -31,7 +31,7 @@ pub(super) struct RendezvousRecv {
 /// A message that this port receives in pieces (copy-in copy-out).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CicoRecv {
-    pub(super) rendezvous: RendezvousRecv,
+    pub(super) rendezvous: ShmRendezvousRecv,
     pub(super) since: Instant,
     /// Number of messages that this port was to receive at the time `since`, including this one.
     pub(super) incoming: usize,
@@ -57,7 +57,7 @@ pub(super) enum EarlyDestination {
     /// The receive in pieces with this number.
     Cico(u32),
     /// The region of this receive; the remaining bytes are then read from the sender's memory.
-    Cma(RendezvousRecv),
+    Cma(ShmRendezvousRecv),
 }
 
 /// A message that this port sends in pieces, through staging slots (copy-in copy-out).

@@ -7,7 +7,7 @@
 //! recent cost of its copies, separately for each power of two of the message size: a host may move ranks to other
 //! cores.
 
-use super::copy_costs::{Cost, timed};
+use super::copy_costs::{CopyCost, timed};
 use crate::memory::stores::{self, LEAST_BYTES, can_stream};
 
 /// Number of size classes: 4 KiB, 8 KiB, ... 8 MiB and above.
@@ -28,8 +28,8 @@ const READERS_BYTE: f32 = 0.033;
 /// Costs of the copies of one size class.
 #[derive(Debug, Default)]
 struct SizeClass {
-    cached: Cost,
-    streamed: Cost,
+    cached: CopyCost,
+    streamed: CopyCost,
     /// Bytes copied before costs are measured.
     untimed: usize,
     n_copies: u32,

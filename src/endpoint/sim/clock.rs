@@ -11,7 +11,7 @@ use corosensei::Yielder;
 use crate::Rank;
 use crate::endpoint::Clock;
 
-use super::net::{Core, Life, Net};
+use super::net::{Life, Net, NetState};
 use super::trace::TraceStep;
 
 thread_local! {
@@ -37,7 +37,7 @@ impl RankClock {
 
     /// An operation of this rank on the wire begins: some time passes, in which other things happen,
     /// perhaps also to this rank. Then nothing else happens while the guard lives.
-    pub(super) fn enter<'a>(&self, net: &'a Net) -> MutexGuard<'a, Core> {
+    pub(super) fn enter<'a>(&self, net: &'a Net) -> MutexGuard<'a, NetState> {
         loop {
             let mut core = net.lock();
             core.pass_time();

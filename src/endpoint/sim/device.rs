@@ -7,10 +7,10 @@ use crate::Rank;
 use crate::endpoint::{Event, SendPost, WireRegion};
 
 use super::memory::copy;
-use super::net::{Action, Body, Core, Life, Packet, Put};
+use super::net::{Life, NetState, SimAction, SimBody, SimPacket, SimPut};
 use super::trace::TraceStep;
 
-impl Core {
+impl NetState {
     /// The wire touches memory of a message of this rank, in the way that the verb says: none may belong to a
     /// user's buffer that is in no call.
     pub(super) fn touches(&mut self, rank: Rank, verb: &str, ptr: *const u8, len: usize) {
@@ -63,14 +63,15 @@ impl Core {
         // SAFETY: the send is posted, its event has not been reported, and its port has not given up:
         // the region is valid, as the contract of posts says.
         let bytes = unsafe { self.copied(from, &region) };
-        let message = Packet::Message { tag, len: region.len as u64, body: Body::Eager(bytes) };
+        let message =
+            SimPacket::Message { tag, len: region.len as u64, body: SimBody::Eager(bytes) };
         self.send(from, port, to, message);
         self.report(from, port, Event::Sent(slot));
     }
 
     /// Writes the next piece of a rendezvous message to the region of its receive.
-    pub(super) fn put(&mut self, put: Put) {
-        let Put { id, to: (to, port), slot, region, done } = put;
+    pub(super) fn put(&mut self, put: SimPut) {
+        let SimPut { id, to: (to, port), slot, region, done } = put;
         if self.port(to, port).is_abandoned || self.life(to) == Life::Dead {
             return;
         }
@@ -87,11 +88,11 @@ impl Core {
         self.note(to, TraceStep::Moves { from: rank, bytes: len });
         let done = done + len;
         if done < region.len {
-            return self.later(Action::Put(Put { done, ..put }));
+            return self.later(SimAction::Put(SimPut { done, ..put }));
         }
         self.end_rendezvous(id);
         let (sent, received) = (Event::Sent(source.slot), Event::Received(slot));
-        self.later(Action::Report { rank, port: senders_port, event: sent });
-        self.later(Action::Report { rank: to, port, event: received });
+        self.later(SimAction::Report { rank, port: senders_port, event: sent });
+        self.later(SimAction::Report { rank: to, port, event: received });
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::net::{Action, Core, Listener};
+use super::net::{Listener, NetState, SimAction};
 use super::params::MemoryParams;
 use super::simulation::Simulated;
 use super::trace::TraceStep;
@@ -88,7 +88,7 @@ impl EventSource for Events {
     }
 }
 
-impl Core {
+impl NetState {
     /// A rank has unmapped memory: the device has other pages for it from now on, and a cache hears of it.
     pub(super) fn unmapped(&mut self, rank: Rank, memory: Range<usize>) {
         let Some(device) = self.device.clone() else { return };
@@ -104,7 +104,7 @@ impl Core {
         let late = if late == 0 { 0 } else { self.rng.random_range(0..late) };
         match late {
             0 => self.announce(rank, memory),
-            _ => self.after(late, Action::Announce(rank, memory)),
+            _ => self.after(late, SimAction::Announce(rank, memory)),
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Free {
 
 /// The memory of all ranks' programs.
 #[derive(Debug)]
-pub(super) struct Heap {
+pub(super) struct SimHeap {
     /// Its own, so that a wire without registrations goes its way whatever programs map.
     rng: Xoshiro256PlusPlus,
     areas: Vec<Pages>,
@@ -37,9 +37,9 @@ pub(super) struct Heap {
     unit: usize,
 }
 
-impl Heap {
+impl SimHeap {
     pub(super) fn new(seed: u64, n_ranks: usize) -> Self {
-        Heap {
+        SimHeap {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x6d65_6d6f_7279),
             areas: Vec::new(),
             free: vec![Vec::new(); n_ranks],

@@ -5,8 +5,8 @@ use crate::endpoint::matcher::Unexpected;
 use crate::endpoint::{Arrival, Event, Posted, RecvPost, Slot, View, WireError, WireRegion};
 
 use super::SimEndpoint;
-pub(super) use super::net::Body;
-use super::net::{Action, Core, Packet, Put};
+pub(super) use super::net::SimBody;
+use super::net::{NetState, SimAction, SimPacket, SimPut};
 use super::trace::TraceStep;
 
 /// What a message that came before its receive takes besides its bytes.
@@ -14,7 +14,7 @@ pub(super) const RECORD_BYTES: usize = 64;
 
 /// A receive whose message comes in pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RendezvousRecv {
+pub(super) struct SimCicoRecv {
     slot: Slot,
     region: WireRegion,
     /// Bytes that have not come.
@@ -23,7 +23,7 @@ pub(super) struct RendezvousRecv {
 
 /// A rendezvous message that this rank reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CmaRecv {
+pub(super) struct SimCmaRecv {
     from: Rank,
     id: u64,
     slot: Slot,
@@ -33,16 +33,16 @@ pub(super) struct CmaRecv {
 
 /// A view, until the next poll.
 #[derive(Debug)]
-pub(super) struct OpenView {
+pub(super) struct SimOpenView {
     /// A copy of the message: its sender may give up before the view ends, and its program free the memory.
     bytes: Box<[u8]>,
     /// The sender and the rendezvous, if the sender waits for the end of the view.
-    lent: Option<(Rank, u64)>,
+    rendezvous: Option<(Rank, u64)>,
 }
 
-impl OpenView {
-    pub(super) fn is_lent(&self) -> bool {
-        self.lent.is_some()
+impl SimOpenView {
+    pub(super) fn is_rendezvous(&self) -> bool {
+        self.rendezvous.is_some()
     }
 }
 
@@ -53,7 +53,7 @@ impl SimEndpoint {
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn receive(
         &mut self,
-        core: &mut Core,
+        core: &mut NetState,
         from: Rank,
         posted: RecvPost,
     ) -> Posted {
@@ -86,48 +86,54 @@ impl SimEndpoint {
     }
 
     /// A message has come before its receive. The credit of an eager one may be kept with it.
-    fn keep(&mut self, peer: usize, mut message: Unexpected<Body>) {
+    fn keep(&mut self, peer: usize, mut message: Unexpected<SimBody>) {
         message.body = match message.body {
-            Body::Eager(bytes) if !self.matcher.bytes.keep(bytes.len() + RECORD_BYTES) => {
-                Body::Held(bytes)
+            SimBody::Eager(bytes) if !self.matcher.bytes.keep(bytes.len() + RECORD_BYTES) => {
+                SimBody::Held(bytes)
             }
             body => body,
         };
-        if matches!(message.body, Body::Eager(_)) {
+        if matches!(message.body, SimBody::Eager(_)) {
             self.credits_to_return[peer] += 1;
         }
         self.matcher.add_unexpected(peer, message);
     }
 
     /// A receive has been posted, whose message may have been kept.
-    fn release_unexpected(&mut self, peer: usize, body: &Body) {
-        if let Body::Eager(bytes) | Body::Held(bytes) = body {
+    fn release_unexpected(&mut self, peer: usize, body: &SimBody) {
+        if let SimBody::Eager(bytes) | SimBody::Held(bytes) = body {
             self.matcher.bytes.release(bytes.len() + RECORD_BYTES);
         }
-        if let Body::Held(_) = body {
+        if let SimBody::Held(_) = body {
             self.credits_to_return[peer] += 1;
         }
     }
 
     /// A message and its receive have met.
-    fn met(&mut self, core: &mut Core, peer: usize, posted: &RecvPost, message: Unexpected<Body>) {
+    fn met(
+        &mut self,
+        core: &mut NetState,
+        peer: usize,
+        posted: &RecvPost,
+        message: Unexpected<SimBody>,
+    ) {
         let from = self.ranks[peer];
         match (posted.fits(message.tag, message.len), message.body) {
-            (true, Body::Eager(bytes) | Body::Held(bytes)) => self.take(core, posted, bytes),
-            (true, Body::Rendezvous(id)) => self.recv_rendezvous(core, from, posted, id),
+            (true, SimBody::Eager(bytes) | SimBody::Held(bytes)) => self.take(core, posted, bytes),
+            (true, SimBody::Rendezvous(id)) => self.recv_rendezvous(core, from, posted, id),
             (false, body) => {
-                if let Body::Rendezvous(id) = body {
-                    core.send(self.rank, self.port, from, Packet::Read(id));
+                if let SimBody::Rendezvous(id) = body {
+                    core.send(self.rank, self.port, from, SimPacket::Read(id));
                 }
                 self.events.push(Event::Differs(posted.slot, from));
             }
         }
     }
 
-    fn take(&mut self, core: &mut Core, posted: &RecvPost, bytes: Box<[u8]>) {
+    fn take(&mut self, core: &mut NetState, posted: &RecvPost, bytes: Box<[u8]>) {
         let &RecvPost { slot, region, arrival, .. } = posted;
         if arrival == Arrival::Anywhere && self.is_shown(core) {
-            self.show(slot, OpenView { bytes, lent: None });
+            self.show(slot, SimOpenView { bytes, rendezvous: None });
             return;
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; both have one length.
@@ -135,18 +141,18 @@ impl SimEndpoint {
         self.events.push(Event::Received(slot));
     }
 
-    fn is_shown(&self, core: &mut Core) -> bool {
+    fn is_shown(&self, core: &mut NetState) -> bool {
         let gives_views = core.params.gives_views;
         core.chance(gives_views)
     }
 
-    fn show(&mut self, slot: Slot, open: OpenView) {
+    fn show(&mut self, slot: Slot, open: SimOpenView) {
         let view = View { ptr: open.bytes.as_ptr(), len: open.bytes.len() };
         self.events.push(Event::Viewed(slot, view));
         self.next_views.push((slot, open));
     }
 
-    fn recv_rendezvous(&mut self, core: &mut Core, from: Rank, posted: &RecvPost, id: u64) {
+    fn recv_rendezvous(&mut self, core: &mut NetState, from: Rank, posted: &RecvPost, id: u64) {
         use rand::Rng;
         let &RecvPost { slot, region, arrival, .. } = posted;
         if arrival == Arrival::Anywhere
@@ -155,48 +161,48 @@ impl SimEndpoint {
         {
             // SAFETY: the send is posted, and neither its event has been reported nor has its port given up.
             let bytes = unsafe { core.copied(self.rank, &source.region) };
-            self.show(slot, OpenView { bytes, lent: Some((from, id)) });
+            self.show(slot, SimOpenView { bytes, rendezvous: Some((from, id)) });
             return;
         }
         let [read, put, pull] = core.params.rendezvous_weights.map(u32::from);
         match core.rng.random_range(0..read + put + pull) {
             way if way < read => {
-                self.cma_recvs.push(CmaRecv { from, id, slot, region, done: 0 });
+                self.cma_recvs.push(SimCmaRecv { from, id, slot, region, done: 0 });
                 self.try_again(core);
             }
             way if way < read + put => {
                 let to = (self.rank, self.port);
-                core.later(Action::Put(Put { id, to, slot, region, done: 0 }));
+                core.later(SimAction::Put(SimPut { id, to, slot, region, done: 0 }));
             }
             _ => {
                 let recv =
-                    self.rendezvous_recvs.insert(RendezvousRecv { slot, region, rest: region.len });
-                core.send(self.rank, self.port, from, Packet::ClearToSend { id, recv });
+                    self.rendezvous_recvs.insert(SimCicoRecv { slot, region, rest: region.len });
+                core.send(self.rank, self.port, from, SimPacket::ClearToSend { id, recv });
             }
         }
     }
 
     /// Ends the views that the last poll has reported.
-    pub(super) fn end_views(&mut self, core: &mut Core) {
+    pub(super) fn end_views(&mut self, core: &mut NetState) {
         for view in std::mem::take(&mut self.views) {
             self.end_view(core, view);
         }
     }
 
     /// Lets go of one view.
-    pub(super) fn end_view(&mut self, core: &mut Core, view: OpenView) {
-        let OpenView { mut bytes, lent } = view;
+    pub(super) fn end_view(&mut self, core: &mut NetState, view: SimOpenView) {
+        let SimOpenView { mut bytes, rendezvous } = view;
         // Whoever still reads it reads nonsense.
         bytes.fill(0xdd);
-        if let Some((from, id)) = lent {
-            core.send(self.rank, self.port, from, Packet::Read(id));
+        if let Some((from, id)) = rendezvous {
+            core.send(self.rank, self.port, from, SimPacket::Read(id));
         }
     }
 
     /// A poll of a port that has not given up.
     pub(super) fn poll_on(
         &mut self,
-        core: &mut Core,
+        core: &mut NetState,
         events: &mut Vec<Event>,
     ) -> Result<(), WireError> {
         let state = core.port(self.rank, self.port);
@@ -245,9 +251,14 @@ impl SimEndpoint {
         Ok(())
     }
 
-    fn on_packet(&mut self, core: &mut Core, from: Rank, packet: Packet) -> Result<(), WireError> {
+    fn on_packet(
+        &mut self,
+        core: &mut NetState,
+        from: Rank,
+        packet: SimPacket,
+    ) -> Result<(), WireError> {
         match packet {
-            Packet::Message { tag, len, body } => {
+            SimPacket::Message { tag, len, body } => {
                 let peer = self.peer(core, from);
                 let found =
                     self.matcher.match_message(peer, tag).map_err(|other| self.differs(other))?;
@@ -256,17 +267,18 @@ impl SimEndpoint {
                     self.keep(peer, message);
                     return Ok(());
                 };
-                self.credits_to_return[peer] += u32::from(matches!(message.body, Body::Eager(_)));
+                self.credits_to_return[peer] +=
+                    u32::from(matches!(message.body, SimBody::Eager(_)));
                 self.met(core, peer, &posted, message);
             }
-            Packet::Read(id) => {
+            SimPacket::Read(id) => {
                 if let Some(source) = core.end_rendezvous(id) {
                     self.events.push(Event::Sent(source.slot));
                 }
             }
-            Packet::ClearToSend { id, recv } => self.begin_cico(from, recv, id),
-            Packet::Piece { recv, offset, bytes } => self.piece(core, recv, offset, &bytes),
-            Packet::Credits(n) => {
+            SimPacket::ClearToSend { id, recv } => self.begin_cico(from, recv, id),
+            SimPacket::Piece { recv, offset, bytes } => self.piece(core, recv, offset, &bytes),
+            SimPacket::Credits(n) => {
                 let peer = self.peer(core, from);
                 self.credits[peer] += n;
                 if self.credits[peer] > core.params.credits {
@@ -276,17 +288,17 @@ impl SimEndpoint {
                     ));
                 }
             }
-            Packet::Answer(status) => {
+            SimPacket::Answer(status) => {
                 if self.asked.take_if(|asked| *asked == from).is_some() {
                     self.answer = Some(status);
                 }
             }
-            Packet::News(blame) => _ = self.news.get_or_insert(blame),
+            SimPacket::News(blame) => _ = self.news.get_or_insert(blame),
         }
         Ok(())
     }
 
-    fn piece(&mut self, core: &mut Core, number: u32, offset: usize, bytes: &[u8]) {
+    fn piece(&mut self, core: &mut NetState, number: u32, offset: usize, bytes: &[u8]) {
         let Some(recv) = self.rendezvous_recvs.get_mut(number) else { return };
         // SAFETY: the receive is posted, so its region is valid and nobody else's.
         unsafe { core.write(self.rank, &recv.region, offset, bytes.as_ptr(), bytes.len()) };
@@ -299,16 +311,16 @@ impl SimEndpoint {
     }
 
     /// Reads the next piece of each rendezvous message.
-    fn advance_cma(&mut self, core: &mut Core) -> Result<(), WireError> {
+    fn advance_cma(&mut self, core: &mut NetState) -> Result<(), WireError> {
         let params = core.params;
         for at in (0..self.cma_recvs.len()).rev() {
-            let CmaRecv { from, id, slot, region, done } = self.cma_recvs[at];
+            let SimCmaRecv { from, id, slot, region, done } = self.cma_recvs[at];
             let Some(source) = core.rendezvous_send(id) else {
                 // Its sender has given up or is dead.
                 self.cma_recvs.swap_remove(at);
                 let notices = core.params.notices_dead;
                 if core.life(from) == super::Life::Dead && core.chance(notices) {
-                    let reason = format!("rank {from} is gone, with the memory that it has lent");
+                    let reason = format!("rank {from} is gone, with the memory of its message");
                     return Err(WireError::new("reading", reason).at(from));
                 }
                 continue;
@@ -323,7 +335,7 @@ impl SimEndpoint {
                 continue;
             }
             self.cma_recvs.swap_remove(at);
-            core.send(self.rank, self.port, from, Packet::Read(id));
+            core.send(self.rank, self.port, from, SimPacket::Read(id));
             self.events.push(Event::Received(slot));
         }
         if !self.cma_recvs.is_empty() {

@@ -7,12 +7,12 @@ use std::slice;
 use std::sync::Arc;
 
 use super::heap::{Free, GONE, UNIT};
-use super::net::{Core, Net};
+use super::net::{Net, NetState};
 use super::simulation::Simulated;
 use super::trace::TraceStep;
 use crate::Rank;
 
-impl Core {
+impl NetState {
     fn map(&mut self, rank: Rank, n_words: usize) -> (usize, usize) {
         let n_units = n_words.saturating_mul(size_of::<u64>()).div_ceil(UNIT).max(1);
         let mapped = self.heap.map(rank, n_units);

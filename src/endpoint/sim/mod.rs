@@ -65,11 +65,11 @@ use super::{
     SendPost, Slot, Status, Tag, WireError, WireRegion, given_up,
 };
 use clock::RankClock;
-use inbound::{Body, CmaRecv, OpenView, RendezvousRecv};
+use inbound::{SimBody, SimCicoRecv, SimCmaRecv, SimOpenView};
 use memory::Registrations;
-use net::{Core, Life, Net};
-use open::Open;
-use outbound::CicoSend;
+use net::{Life, Net, NetState};
+use open::OpenOperations;
+use outbound::SimCicoSend;
 use params::WireParams;
 
 pub(crate) use exchange::Meeting;
@@ -91,7 +91,7 @@ pub struct SimEndpoint {
     clock: Arc<RankClock>,
     rank: Rank,
     port: PortId,
-    matcher: Matcher<Body>,
+    matcher: Matcher<SimBody>,
     /// Numbers of peers for the matcher.
     peers: FxHashMap<Rank, usize>,
     /// By number: the peer,
@@ -101,22 +101,22 @@ pub struct SimEndpoint {
     /// and the credits that are to be given back to it.
     credits_to_return: Vec<u32>,
     /// Rendezvous messages that arrive in pieces.
-    rendezvous_recvs: Slab<RendezvousRecv>,
+    rendezvous_recvs: Slab<SimCicoRecv>,
     /// Rendezvous messages that this rank reads.
-    cma_recvs: Vec<CmaRecv>,
+    cma_recvs: Vec<SimCmaRecv>,
     /// Messages of this rank that receivers have asked for.
-    cico_sends: Vec<CicoSend>,
+    cico_sends: Vec<SimCicoSend>,
     /// Views that the last poll has reported,
-    views: Vec<OpenView>,
+    views: Vec<SimOpenView>,
     /// and those that later ones will.
-    next_views: Vec<(Slot, OpenView)>,
+    next_views: Vec<(Slot, SimOpenView)>,
     /// To be reported by the next poll.
     events: Vec<Event>,
     registrations: Registrations,
     unfenced: Option<Rank>,
     /// Posts in a row that were deferred for want of a credit.
     n_deferred: u32,
-    open: Open,
+    open: OpenOperations,
     answer: Option<Status>,
     /// The rank whose status is requested.
     asked: Option<Rank>,
@@ -147,7 +147,7 @@ impl SimEndpoint {
             registrations: Registrations::default(),
             unfenced: None,
             n_deferred: 0,
-            open: Open::default(),
+            open: OpenOperations::default(),
             answer: None,
             asked: None,
             news: None,
@@ -156,7 +156,7 @@ impl SimEndpoint {
         }
     }
 
-    fn check(&self, core: &Core) -> Result<(), WireError> {
+    fn check(&self, core: &NetState) -> Result<(), WireError> {
         if self.is_abandoned {
             return Err(given_up());
         }
@@ -167,7 +167,7 @@ impl SimEndpoint {
     }
 
     /// The number of a peer.
-    fn peer(&mut self, core: &Core, rank: Rank) -> usize {
+    fn peer(&mut self, core: &NetState, rank: Rank) -> usize {
         if let Some(&peer) = self.peers.get(&rank) {
             return peer;
         }
@@ -196,7 +196,7 @@ impl SimEndpoint {
         slot: Slot,
         tag: Tag,
         region: &WireRegion,
-        post: impl FnOnce(&mut Self, &mut Core) -> Posted,
+        post: impl FnOnce(&mut Self, &mut NetState) -> Posted,
     ) -> Result<Posted, WireError> {
         let net = self.net.clone();
         let mut core = self.clock.enter(&net);
@@ -228,13 +228,13 @@ impl SimEndpoint {
 impl Endpoint for SimEndpoint {
     unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
         // SAFETY: the caller's promise.
-        let post = |port: &mut Self, core: &mut Core| unsafe { port.send(core, to, send) };
+        let post = |port: &mut Self, core: &mut NetState| unsafe { port.send(core, to, send) };
         self.post(send.slot, send.tag, &send.region, post)
     }
 
     unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
         // SAFETY: the caller's promise.
-        let post = |port: &mut Self, core: &mut Core| unsafe { port.receive(core, from, recv) };
+        let post = |port: &mut Self, core: &mut NetState| unsafe { port.receive(core, from, recv) };
         self.post(recv.slot, recv.tag, &recv.region, post)
     }
 
@@ -250,10 +250,10 @@ impl Endpoint for SimEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        // The sender of a message that it has lent waits for the end of the view. A message in `cico_sends` belongs
+        // The sender of a rendezvous message waits for the end of the view. A message in `cico_sends` belongs
         // to an operation that has not ended.
         self.credits_to_return.iter().all(|&credits| credits == 0)
-            && !self.views.iter().any(OpenView::is_lent)
+            && !self.views.iter().any(SimOpenView::is_rendezvous)
     }
 
     fn abandon(&mut self) {

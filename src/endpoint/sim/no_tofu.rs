@@ -3,7 +3,7 @@
 
 use hopbine_meet::Exchange;
 
-use super::net::Core;
+use super::net::NetState;
 use super::simulation::{SimWire, Simulated};
 use crate::Rank;
 use crate::endpoint::utofu::CacheView;
@@ -13,7 +13,7 @@ impl SimWire {
     pub(super) fn enter(&self, _: Rank) {}
 }
 
-impl Core {
+impl NetState {
     pub(super) fn step_device(&mut self, _: u64) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use crate::endpoint::{Observer, Status, WireError, gossip_peers};
 use crate::error::Blame;
 
 use super::SimEndpoint;
-use super::net::{Action, Packet};
+use super::net::{SimAction, SimPacket};
 
 impl Observer for SimEndpoint {
     fn publish(&mut self, status: Status) {
@@ -27,7 +27,7 @@ impl Observer for SimEndpoint {
             return Ok(false);
         }
         self.asked = Some(rank);
-        self.net.lock().later(Action::Ask { asker: self.rank, port: self.port, about: rank });
+        self.net.lock().later(SimAction::Ask { asker: self.rank, port: self.port, about: rank });
         Ok(true)
     }
 
@@ -39,7 +39,7 @@ impl Observer for SimEndpoint {
         let mut core = self.net.lock();
         let n_ranks = core.n_ranks();
         for rank in gossip_peers(self.rank, n_ranks) {
-            core.send(self.rank, self.port, rank, Packet::News(blame));
+            core.send(self.rank, self.port, rank, SimPacket::News(blame));
         }
     }
 
@@ -75,7 +75,7 @@ mod tests {
             [(1, Status::Left, None), (2, Status::Busy, Some(Status::Busy))]
         {
             let mut core = net.lock();
-            core.port(0, PortId(0)).inbox.push((from, Packet::Answer(status)));
+            core.port(0, PortId(0)).inbox.push((from, SimPacket::Answer(status)));
             assert_eq!(port.poll_on(&mut core, &mut Vec::new()), Ok(()));
             assert_eq!(port.answer(), answer);
         }

@@ -7,13 +7,13 @@ use crate::endpoint::{Event, Slot, Tag};
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenOperations {
     /// By context: operations, and how much of each is posted. Few at a time.
     operations: FxHashMap<u64, Vec<(u32, u32)>>,
     of_slot: FxHashMap<(u32, u32), Tag>,
 }
 
-impl Open {
+impl OpenOperations {
     /// An operation of this communicator that is under way on this port, and that the message's is too far
     /// from.
     pub(super) fn too_far(&self, tag: Tag) -> Option<u32> {

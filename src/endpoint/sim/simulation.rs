@@ -9,7 +9,7 @@ use crate::Rank;
 
 use super::SimEndpoint;
 use super::clock::RankClock;
-use super::net::{Action, Config, Fate, Life, Net};
+use super::net::{Config, Fate, Life, Net, SimAction};
 use super::trace::{Entry, TraceStep};
 use crate::endpoint::Time;
 
@@ -96,7 +96,7 @@ impl Simulated {
 
     /// Has this happen to the rank after so long.
     pub fn meets(&self, fate: Fate, after: Duration) {
-        self.net.lock().after(after.as_nanos() as u64, Action::Fate(self.rank, fate));
+        self.net.lock().after(after.as_nanos() as u64, SimAction::Fate(self.rank, fate));
     }
 
     /// Whether this rank has met its end: what it does from then on means nothing.

@@ -13,7 +13,7 @@ use utofu::Api;
 use utofu_emu::{Job, Model, RankGuard, Stage, StepEvent};
 
 use super::events::Events;
-use super::net::{Action, Core, Device};
+use super::net::{Device, NetState, SimAction};
 use super::params::{DeviceParams, one};
 use super::simulation::{SimWire, Simulated};
 use super::trace::TraceStep;
@@ -75,7 +75,7 @@ impl SimWire {
     }
 }
 
-impl Core {
+impl NetState {
     /// Does the next thing that the device has to do, if it is due by `until`; whether there was one.
     pub(super) fn step_device(&mut self, until: u64) -> bool {
         let Some(Device { job, .. }) = &self.device else { return false };
@@ -121,7 +121,7 @@ impl Core {
         let Some(Device { job, .. }) = &self.device else { return };
         job.cancel_pending(rank as usize);
         let reach = self.rng.random_range(0..LONGEST_REACH);
-        self.after(reach, Action::Unreachable(rank));
+        self.after(reach, SimAction::Unreachable(rank));
     }
 
     /// A rank has given up: nothing is checked of it any more.

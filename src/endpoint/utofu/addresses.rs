@@ -29,7 +29,7 @@ struct Queue {
 /// All ranks' places. A place is a number: the coordinates of the rank's node and, in the upper two bytes, the index
 /// in `kinds` of its ports' queues.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct QueuePlaces {
     n_ranks: u32,
     first: u64,
     /// For each digit of a rank, fastest digit first, and each of its values: the number that is XORed to the place.
@@ -39,7 +39,7 @@ pub(super) struct Places {
     kinds: Vec<Box<[Queue]>>,
 }
 
-impl Places {
+impl QueuePlaces {
     /// Computes the tables from the VCQ ids of all ranks, of all ports of each.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Places {
         }
         let first = places[0];
         places.iter_mut().for_each(|place| *place ^= first);
-        Ok(Places { n_ranks, first, digits: digits(places), kinds })
+        Ok(QueuePlaces { n_ranks, first, digits: digits(places), kinds })
     }
 
     pub(super) fn n_ranks(&self) -> u32 {
@@ -147,12 +147,12 @@ fn digits(mut places: Vec<u64>) -> Vec<Box<[u64]>> {
 #[derive(Clone, Debug)]
 pub(super) struct Addresses {
     api: Api,
-    places: Arc<Places>,
+    places: Arc<QueuePlaces>,
     port: PortId,
 }
 
 impl Addresses {
-    pub(super) fn new(api: Api, places: Arc<Places>, port: PortId) -> Self {
+    pub(super) fn new(api: Api, places: Arc<QueuePlaces>, port: PortId) -> Self {
         Addresses { api, places, port }
     }
 
@@ -198,7 +198,7 @@ mod tests {
 
     /// Checks that places follow from ranks, and ranks from places; returns the numbers in the tables.
     fn numbers(ids: &[Vec<VcqInfo>]) -> usize {
-        let places = Places::new(ids.iter().cloned().map(Ok), 0, 2).unwrap();
+        let places = QueuePlaces::new(ids.iter().cloned().map(Ok), 0, 2).unwrap();
         for (rank, ports) in ids.iter().enumerate() {
             let place = places.place(rank as Rank);
             assert_eq!(place.to_le_bytes()[..6], ports[0].coords);
@@ -243,7 +243,7 @@ mod tests {
         ids.swap(9, 60);
         assert_eq!(numbers(&ids), 64);
         ids[5].pop();
-        let error = Places::new(ids.into_iter().map(Ok), 0, 2).unwrap_err();
+        let error = QueuePlaces::new(ids.into_iter().map(Ok), 0, 2).unwrap_err();
         assert!(error.peer == Some(5) && error.reason.contains("rank 5 has 1 ports"), "{error}");
     }
 }

@@ -36,7 +36,7 @@ const LINE: usize = 256;
 
 /// One of a channel's two rings of slots. The discriminant is also the index of its credit cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ring {
+pub(super) enum ChannelRing {
     /// Descriptors.
     Descriptors = 0,
     /// Eager slots.
@@ -46,56 +46,56 @@ pub(super) enum Ring {
 /// Slots of a channel, hence messages that its sender may have in flight. A slot costs a notice in the receiver's MRQ
 /// and memory on both sides, so only the first peers get a wide window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Window {
+pub(super) enum ChannelWindow {
     /// 64 descriptors, 8 eager slots.
     Wide,
     /// 4 descriptors, 1 eager slot.
     Narrow,
 }
 
-impl Window {
+impl ChannelWindow {
     /// Slots of a kind (at most 64: one bit each in a u64), and the slots that one credit notice returns.
-    const fn sizes(self, ring: Ring) -> (u32, u32) {
+    const fn sizes(self, ring: ChannelRing) -> (u32, u32) {
         match (self, ring) {
-            (Window::Wide, Ring::Descriptors) => (64, 16),
-            (Window::Wide, Ring::Eager) => (8, 4),
-            (Window::Narrow, Ring::Descriptors) => (4, 2),
-            (Window::Narrow, Ring::Eager) => (1, 1),
+            (ChannelWindow::Wide, ChannelRing::Descriptors) => (64, 16),
+            (ChannelWindow::Wide, ChannelRing::Eager) => (8, 4),
+            (ChannelWindow::Narrow, ChannelRing::Descriptors) => (4, 2),
+            (ChannelWindow::Narrow, ChannelRing::Eager) => (1, 1),
         }
     }
 
     /// Slots of a kind; at most 64.
-    pub(super) const fn slots(self, ring: Ring) -> u32 {
+    pub(super) const fn slots(self, ring: ChannelRing) -> u32 {
         self.sizes(ring).0
     }
 
-    /// Slots that one credit notice returns; a divisor of [`slots`](Window::slots).
-    pub(super) const fn credit(self, ring: Ring) -> u32 {
+    /// Slots that one credit notice returns; a divisor of [`slots`](ChannelWindow::slots).
+    pub(super) const fn credit(self, ring: ChannelRing) -> u32 {
         self.sizes(ring).1
     }
 
     /// Slots reserved for descriptors that are not messages: as many as can lack a credit while all other slots'
     /// credits are withheld.
-    pub(super) const fn reserved(self, ring: Ring) -> u32 {
+    pub(super) const fn reserved(self, ring: ChannelRing) -> u32 {
         match ring {
-            Ring::Descriptors => self.credit(ring),
-            Ring::Eager => 0,
+            ChannelRing::Descriptors => self.credit(ring),
+            ChannelRing::Eager => 0,
         }
     }
 
     const fn eager_at(self) -> usize {
-        DESCRIPTORS_AT + self.slots(Ring::Descriptors) as usize * DESCRIPTOR_BYTES
+        DESCRIPTORS_AT + self.slots(ChannelRing::Descriptors) as usize * DESCRIPTOR_BYTES
     }
 
     const fn eager_bytes(self) -> usize {
-        self.slots(Ring::Eager) as usize * EAGER_SLOT_BYTES
+        self.slots(ChannelRing::Eager) as usize * EAGER_SLOT_BYTES
     }
 
     /// Offset of a slot in the channel, in bytes.
-    pub(super) const fn offset(self, ring: Ring, slot: u32) -> usize {
+    pub(super) const fn offset(self, ring: ChannelRing, slot: u32) -> usize {
         match ring {
-            Ring::Descriptors => DESCRIPTORS_AT + slot as usize * DESCRIPTOR_BYTES,
-            Ring::Eager => self.eager_at() + slot as usize * EAGER_SLOT_BYTES,
+            ChannelRing::Descriptors => DESCRIPTORS_AT + slot as usize * DESCRIPTOR_BYTES,
+            ChannelRing::Eager => self.eager_at() + slot as usize * EAGER_SLOT_BYTES,
         }
     }
 
@@ -112,8 +112,8 @@ impl Window {
     /// Notices that a peer with this window can cause, apart from puts of data: its writes to this channel, its
     /// credits for this rank's writes to the peer's channel, and its hello.
     const fn notices(self) -> u32 {
-        let credits = most_credits(Ring::Descriptors) + most_credits(Ring::Eager);
-        self.slots(Ring::Descriptors) + self.slots(Ring::Eager) + credits + 1
+        let credits = most_credits(ChannelRing::Descriptors) + most_credits(ChannelRing::Eager);
+        self.slots(ChannelRing::Descriptors) + self.slots(ChannelRing::Eager) + credits + 1
     }
 
     /// Identifies what a write has written whose end (the offset behind its last byte) is `end`.
@@ -123,13 +123,13 @@ impl Window {
     #[inline]
     pub(super) fn written(self, end: usize) -> Result<Written, InvalidField> {
         const CREDITS: [usize; 2] = [
-            credit_offset(Ring::Descriptors) + CREDIT_BYTES,
-            credit_offset(Ring::Eager) + CREDIT_BYTES,
+            credit_offset(ChannelRing::Descriptors) + CREDIT_BYTES,
+            credit_offset(ChannelRing::Eager) + CREDIT_BYTES,
         ];
         if end > DESCRIPTORS_AT {
             let (ring, at, bytes) = match end <= self.eager_at() {
-                true => (Ring::Descriptors, end - 1 - DESCRIPTORS_AT, DESCRIPTOR_BYTES),
-                false => (Ring::Eager, end - 1 - self.eager_at(), EAGER_SLOT_BYTES),
+                true => (ChannelRing::Descriptors, end - 1 - DESCRIPTORS_AT, DESCRIPTOR_BYTES),
+                false => (ChannelRing::Eager, end - 1 - self.eager_at(), EAGER_SLOT_BYTES),
             };
             // There may be a gap between the last slot and the end of the channel.
             let most = self.slots(ring) as usize - 1;
@@ -137,8 +137,8 @@ impl Window {
             return Ok(Written::Slot(ring, slot as u32));
         }
         match end {
-            _ if end == CREDITS[0] => Ok(Written::Credit(Ring::Descriptors)),
-            _ if end == CREDITS[1] => Ok(Written::Credit(Ring::Eager)),
+            _ if end == CREDITS[0] => Ok(Written::Credit(ChannelRing::Descriptors)),
+            _ if end == CREDITS[1] => Ok(Written::Credit(ChannelRing::Eager)),
             _ => Err(InvalidField {
                 field: "the end of a write of credits",
                 found: end as u64,
@@ -149,9 +149,9 @@ impl Window {
 }
 
 /// Most credit notices of a ring that a peer can have outstanding.
-const fn most_credits(ring: Ring) -> u32 {
-    let wide = Window::Wide.slots(ring) / Window::Wide.credit(ring);
-    let narrow = Window::Narrow.slots(ring) / Window::Narrow.credit(ring);
+const fn most_credits(ring: ChannelRing) -> u32 {
+    let wide = ChannelWindow::Wide.slots(ring) / ChannelWindow::Wide.credit(ring);
+    let narrow = ChannelWindow::Narrow.slots(ring) / ChannelWindow::Narrow.credit(ring);
     if wide > narrow { wide } else { narrow }
 }
 
@@ -167,8 +167,8 @@ const MRQ_FOR_POSTS: u32 = 2 * TOQ_ENTRIES;
 const WIDE_PEERS: u32 = 32;
 /// Most peers of a port.
 pub(super) const MOST_PEERS: u32 = WIDE_PEERS
-    + (MRQ_ENTRIES - MRQ_FOR_DATA - MRQ_FOR_POSTS - WIDE_PEERS * Window::Wide.notices())
-        / Window::Narrow.notices();
+    + (MRQ_ENTRIES - MRQ_FOR_DATA - MRQ_FOR_POSTS - WIDE_PEERS * ChannelWindow::Wide.notices())
+        / ChannelWindow::Narrow.notices();
 
 /// Channels in the first slab.
 const FIRST_SLAB: u32 = 4;
@@ -179,14 +179,14 @@ const LARGEST_SLAB: u32 = 256;
 /// The window and address that follow from a channel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChannelLayout {
-    pub(super) window: Window,
+    pub(super) window: ChannelWindow,
     /// The number of the channel's slab, and the channel's offset in it in bytes.
     pub(super) at: (u32, usize),
 }
 
 impl ChannelLayout {
     pub(super) const fn of(number: u32) -> Self {
-        let window = if number < WIDE_PEERS { Window::Wide } else { Window::Narrow };
+        let window = if number < WIDE_PEERS { ChannelWindow::Wide } else { ChannelWindow::Narrow };
         let (slab, start) = match number {
             0..FIRST_SLAB => (0, 0),
             FIRST_SLAB..LARGEST_SLAB => {
@@ -218,7 +218,7 @@ pub(super) const fn bounce_offset(slot: u32) -> usize {
 }
 
 /// Offset in the peer's channel of a ring's credit cell.
-pub(super) const fn credit_offset(ring: Ring) -> usize {
+pub(super) const fn credit_offset(ring: ChannelRing) -> usize {
     ring as usize * CREDIT_BYTES
 }
 
@@ -226,9 +226,9 @@ pub(super) const fn credit_offset(ring: Ring) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// A credit for a ring.
-    Credit(Ring),
+    Credit(ChannelRing),
     /// A slot of a ring.
-    Slot(Ring, u32),
+    Slot(ChannelRing, u32),
 }
 
 #[cfg(test)]
@@ -237,20 +237,20 @@ mod tests {
 
     #[test]
     fn windows_leave_room_in_the_queue() {
-        let (wide, narrow) = (Window::Wide.notices(), Window::Narrow.notices());
+        let (wide, narrow) = (ChannelWindow::Wide.notices(), ChannelWindow::Narrow.notices());
         assert_eq!((wide, narrow), (79, 12));
         let most = WIDE_PEERS * wide + (MOST_PEERS - WIDE_PEERS) * narrow;
         assert!(most + MRQ_FOR_DATA + 2 * TOQ_ENTRIES <= MRQ_ENTRIES);
         // Enough for a pairwise alltoall of some thousand ranks.
         const { assert!(MOST_PEERS > 6000) };
-        for window in [Window::Wide, Window::Narrow] {
-            for ring in [Ring::Descriptors, Ring::Eager] {
+        for window in [ChannelWindow::Wide, ChannelWindow::Narrow] {
+            for ring in [ChannelRing::Descriptors, ChannelRing::Eager] {
                 assert!(window.slots(ring).is_multiple_of(window.credit(ring)));
                 assert!(window.slots(ring) <= u64::BITS);
             }
         }
         // Four messages in flight do not need the 18.5 KiB of a wide channel.
-        assert_eq!(Window::Narrow.channel_bytes(), 2304);
+        assert_eq!(ChannelWindow::Narrow.channel_bytes(), 2304);
     }
 
     #[test]
@@ -273,8 +273,8 @@ mod tests {
 
     #[test]
     fn a_write_behind_the_last_slot_is_refused() {
-        for window in [Window::Wide, Window::Narrow] {
-            let end = window.offset(Ring::Eager, window.slots(Ring::Eager));
+        for window in [ChannelWindow::Wide, ChannelWindow::Narrow] {
+            let end = window.offset(ChannelRing::Eager, window.slots(ChannelRing::Eager));
             assert!(window.written(end).is_ok());
             for end in end + 1..=window.channel_bytes() {
                 assert!(window.written(end).is_err(), "{window:?} {end}");
@@ -284,14 +284,15 @@ mod tests {
 
     #[test]
     fn the_end_of_a_write_names_its_slot() {
-        for window in [Window::Wide, Window::Narrow] {
-            for ring in [Ring::Descriptors, Ring::Eager] {
+        for window in [ChannelWindow::Wide, ChannelWindow::Narrow] {
+            for ring in [ChannelRing::Descriptors, ChannelRing::Eager] {
                 let end = credit_offset(ring) + 8;
                 assert_eq!(window.written(end), Ok(Written::Credit(ring)));
                 // A write ends a credit only at this offset; ends inside a credit cell or in the gap are errors.
                 assert!(window.written(end - 1).is_err());
                 assert!(window.written(DESCRIPTORS_AT).is_err());
-                let most = if ring == Ring::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
+                let most =
+                    if ring == ChannelRing::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };
                 for slot in 0..window.slots(ring) {
                     for len in [TINY_HEADER_BYTES, most] {
                         let end = window.offset(ring, slot) + len;

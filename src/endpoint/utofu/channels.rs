@@ -12,7 +12,7 @@ use utofu::{Api, Stadd, UtofuError, VcqId};
 
 use crate::memory::Pages;
 
-use super::channel::{ChannelLayout, MOST_PEERS, Window};
+use super::channel::{ChannelLayout, ChannelWindow, MOST_PEERS};
 
 /// Steering tag of mailboxes; the steering tags of slabs follow it.
 pub(super) const MAILBOX_STAG: u32 = 0;
@@ -43,12 +43,12 @@ impl SlabMemory {
 
 /// A block of registered pages. The registration precedes the memory, so it is dropped first.
 #[derive(Debug)]
-struct Slab {
+struct ChannelSlab {
     registration: Registration,
     pages: Pages,
 }
 
-impl Slab {
+impl ChannelSlab {
     fn new(vcq: &mut Vcq, bytes: usize, stag: Option<u32>) -> Result<Self, UtofuError> {
         let pages = Pages::new(bytes as u64);
         let pages = pages.map_err(|_| UtofuError::new("mmap", UTOFU_ERR_OUT_OF_MEMORY))?;
@@ -61,7 +61,7 @@ impl Slab {
                 None => vcq.register(ptr, len, Access::ReadWrite),
             }
         }?;
-        Ok(Slab { registration, pages })
+        Ok(ChannelSlab { registration, pages })
     }
 
     fn memory(&self, offset: usize) -> SlabMemory {
@@ -78,8 +78,8 @@ impl Slab {
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     n_channels: u32,
-    slabs: Vec<Slab>,
-    bounce_slabs: Vec<Slab>,
+    slabs: Vec<ChannelSlab>,
+    bounce_slabs: Vec<ChannelSlab>,
     /// Bytes of the last slab of bounce buffers that are in use.
     bounce_used: usize,
 }
@@ -93,7 +93,11 @@ impl Channels {
         let (slab, offset) = ChannelLayout::of(self.n_channels).at;
         if slab as usize == self.slabs.len() {
             let stag = Some(MAILBOX_STAG + 1 + slab);
-            self.slabs.push(Slab::new(vcq, ChannelLayout::slab_bytes(self.n_channels), stag)?);
+            self.slabs.push(ChannelSlab::new(
+                vcq,
+                ChannelLayout::slab_bytes(self.n_channels),
+                stag,
+            )?);
         }
         self.n_channels += 1;
         Ok(self.slabs[slab as usize].memory(offset))
@@ -107,14 +111,14 @@ impl Channels {
     pub(super) fn add_bounce(
         &mut self,
         vcq: &mut Vcq,
-        window: Window,
+        window: ChannelWindow,
     ) -> Result<SlabMemory, UtofuError> {
         let bytes = window.bounce_bytes();
         let len = self.bounce_slabs.last().map_or(0, |slab| slab.pages.len());
         if self.bounce_used + bytes > len {
             // Twice the last slab, but at most the bounce buffers of 64 wide channels.
-            let most = 64 * Window::Wide.bounce_bytes();
-            self.bounce_slabs.push(Slab::new(vcq, (2 * len).clamp(bytes, most), None)?);
+            let most = 64 * ChannelWindow::Wide.bounce_bytes();
+            self.bounce_slabs.push(ChannelSlab::new(vcq, (2 * len).clamp(bytes, most), None)?);
             self.bounce_used = 0;
         }
         let memory = self.bounce_slabs[self.bounce_slabs.len() - 1].memory(self.bounce_used);

@@ -8,22 +8,22 @@
 //! may then grant one such credit for a message whose receive is posted. The last credits for descriptors are
 //! reserved for descriptors that are not messages; these credits are never withheld.
 
-use super::channel::{Ring, Window};
+use super::channel::{ChannelRing, ChannelWindow};
 use crate::endpoint::validation::{InvalidField, check_max};
 
 /// The sender's side of a ring.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
-    ring: Ring,
+pub(super) struct OutgoingRing {
+    ring: ChannelRing,
     next: u32,
     credits: u32,
     /// The window's limits; all 0 until the peer's hello has arrived.
-    limits: Limits,
+    limits: RingLimits,
 }
 
 /// A window's figures for one ring, cached because every message needs them.
 #[derive(Clone, Copy, Debug, Default)]
-struct Limits {
+struct RingLimits {
     slots: u32,
     /// Slots that one credit notice returns.
     credit: u32,
@@ -31,10 +31,10 @@ struct Limits {
     reserved: u32,
 }
 
-impl Limits {
-    fn of(window: Window, ring: Ring) -> Self {
+impl RingLimits {
+    fn of(window: ChannelWindow, ring: ChannelRing) -> Self {
         let (slots, credit) = (window.slots(ring), window.credit(ring));
-        Limits { slots, credit, reserved: window.reserved(ring) }
+        RingLimits { slots, credit, reserved: window.reserved(ring) }
     }
 
     /// The next slot in ring order.
@@ -44,14 +44,14 @@ impl Limits {
     }
 }
 
-impl Outgoing {
-    pub(super) fn new(ring: Ring) -> Self {
-        Outgoing { ring, next: 0, credits: 0, limits: Limits::default() }
+impl OutgoingRing {
+    pub(super) fn new(ring: ChannelRing) -> Self {
+        OutgoingRing { ring, next: 0, credits: 0, limits: RingLimits::default() }
     }
 
     /// Starts with all credits of `window`: the peer's hello has arrived.
-    pub(super) fn open(&mut self, window: Window) {
-        self.limits = Limits::of(window, self.ring);
+    pub(super) fn open(&mut self, window: ChannelWindow) {
+        self.limits = RingLimits::of(window, self.ring);
         self.credits = self.limits.slots;
     }
 
@@ -70,7 +70,7 @@ impl Outgoing {
     /// Adds the single credit that the peer has granted for an announced message.
     ///
     /// # Errors
-    /// As [`credited`](Outgoing::credited).
+    /// As [`credited`](OutgoingRing::credited).
     pub(super) fn granted(&mut self) -> Result<(), InvalidField> {
         self.add(1)
     }
@@ -100,8 +100,8 @@ impl Outgoing {
 
 /// The receiver's side of a ring.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming {
-    limits: Limits,
+pub(super) struct IncomingRing {
+    limits: RingLimits,
     /// The oldest slot that is not done.
     head: u32,
     /// One bit for each slot that is done.
@@ -116,10 +116,10 @@ pub(super) struct Incoming {
     views: u32,
 }
 
-impl Incoming {
-    pub(super) fn new(ring: Ring, window: Window) -> Self {
-        let limits = Limits::of(window, ring);
-        Incoming { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, views: 0 }
+impl IncomingRing {
+    pub(super) fn new(ring: ChannelRing, window: ChannelWindow) -> Self {
+        let limits = RingLimits::of(window, ring);
+        IncomingRing { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, views: 0 }
     }
 
     /// Marks a slot as free: its message has been taken.
@@ -165,7 +165,7 @@ impl Incoming {
         self.views += 1;
     }
 
-    /// The engine has read a message in place; the caller then calls [`done`](Incoming::done).
+    /// The engine has read a message in place; the caller then calls [`done`](IncomingRing::done).
     pub(super) fn end_view(&mut self) {
         self.views -= 1;
     }
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_slot_is_not_reused_before_it_is_done() {
-        for window in [Window::Wide, Window::Narrow] {
-            for ring in [Ring::Descriptors, Ring::Eager] {
+        for window in [ChannelWindow::Wide, ChannelWindow::Narrow] {
+            for ring in [ChannelRing::Descriptors, ChannelRing::Eager] {
                 never_reuses(ring, window);
             }
         }
@@ -209,10 +209,10 @@ mod tests {
 
     #[test]
     fn credits_for_nothing_are_refused() {
-        let mut out = Outgoing::new(Ring::Eager);
+        let mut out = OutgoingRing::new(ChannelRing::Eager);
         assert!(out.credited().is_err() && out.granted().is_err(), "before the hello");
-        out.open(Window::Narrow);
-        for give in [Outgoing::credited, Outgoing::granted] {
+        out.open(ChannelWindow::Narrow);
+        for give in [OutgoingRing::credited, OutgoingRing::granted] {
             assert!(give(&mut out).is_err());
             out.used();
             assert_eq!(give(&mut out), Ok(()));
@@ -220,8 +220,8 @@ mod tests {
         }
     }
 
-    fn never_reuses(ring: Ring, window: Window) {
-        let (mut out, mut incoming) = (Outgoing::new(ring), Incoming::new(ring, window));
+    fn never_reuses(ring: ChannelRing, window: ChannelWindow) {
+        let (mut out, mut incoming) = (OutgoingRing::new(ring), IncomingRing::new(ring, window));
         assert_eq!(out.slot(), None, "nothing may be written before the hello");
         out.open(window);
         let mut under_way = Vec::new();

@@ -1,19 +1,20 @@
 //! A channel whose sender writes arbitrary bytes: for fuzzing.
 
 use super::channel::{
-    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Ring, TINY_BYTES, Window, Written,
+    ChannelRing, ChannelWindow, DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES,
+    Written,
 };
-use super::credits::Outgoing;
-use super::wire::{self, Descriptor};
+use super::credits::OutgoingRing;
+use super::wire::{self, UtofuDescriptor};
 
 /// Takes from `bytes` the ends of writes and the content of the channel, and handles each write as a port would.
 pub(crate) fn play(bytes: &[u8]) {
     let Some((&first, bytes)) = bytes.split_first() else { return };
-    let window = if first & 1 == 0 { Window::Wide } else { Window::Narrow };
+    let window = if first & 1 == 0 { ChannelWindow::Wide } else { ChannelWindow::Narrow };
     let (ends, content) = bytes.split_at(bytes.len() / 4 / 2 * 2);
     let mut channel = vec![0; window.channel_bytes()];
     channel.iter_mut().zip(content.iter().cycle()).for_each(|(into, byte)| *into = *byte);
-    let mut outgoing = [Ring::Descriptors, Ring::Eager].map(Outgoing::new);
+    let mut outgoing = [ChannelRing::Descriptors, ChannelRing::Eager].map(OutgoingRing::new);
     outgoing.iter_mut().for_each(|ring| ring.open(window));
     for end in ends.as_chunks().0 {
         let end = usize::from(u16::from_le_bytes(*end)) % (window.channel_bytes() + 1);
@@ -33,16 +34,16 @@ pub(crate) fn play(bytes: &[u8]) {
 }
 
 /// Decodes the slot at the start of `rest`.
-fn read(ring: Ring, rest: &[u8]) {
+fn read(ring: ChannelRing, rest: &[u8]) {
     match ring {
-        Ring::Descriptors => {
+        ChannelRing::Descriptors => {
             let bytes = rest.first_chunk::<DESCRIPTOR_BYTES>().expect("a descriptor");
-            let read = Descriptor::decode(bytes);
-            if let Ok(Descriptor::Tiny { len, .. }) = read {
+            let read = UtofuDescriptor::decode(bytes);
+            if let Ok(UtofuDescriptor::Tiny { len, .. }) = read {
                 assert!(usize::from(len) <= TINY_BYTES);
             }
         }
-        Ring::Eager => {
+        ChannelRing::Eager => {
             let header = rest.first_chunk::<EAGER_HEADER_BYTES>().expect("a header");
             if let Ok((_, _, len)) = wire::eager_message(header) {
                 assert!(len <= EAGER_BYTES && EAGER_HEADER_BYTES + len <= rest.len());

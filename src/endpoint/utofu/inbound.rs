@@ -7,13 +7,13 @@ use crate::endpoint::validation::InvalidField;
 use crate::endpoint::{Arrival, Event, Rank, RecvPost, Status, Tag, WireError};
 
 use super::channel::{
-    DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, MOST_PEERS, Ring, TINY_BYTES, Written,
+    ChannelRing, DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, MOST_PEERS, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
 use super::peer::{from_peer, is_long, to_peer};
-use super::state::{HELLOS_AT, RendezvousRecv};
-use super::unexpected::{Body, Buffered, Bytes, Unexpected};
-use super::wire::{self, CreditKind, Descriptor};
+use super::state::{HELLOS_AT, UtofuRendezvousRecv};
+use super::unexpected::{Buffered, Bytes, Unexpected, UtofuBody};
+use super::wire::{self, CreditKind, UtofuDescriptor};
 use super::{POOL_BUFFERS, UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {
@@ -52,7 +52,7 @@ impl UtofuEndpoint {
         // A put into an announced receive?
         let behind = self.rendezvous_recvs.partition_point(|rendezvous| rendezvous.at < end);
         let index = behind.checked_sub(1).filter(|&index| {
-            let RendezvousRecv { at, len, .. } = self.rendezvous_recvs[index];
+            let UtofuRendezvousRecv { at, len, .. } = self.rendezvous_recvs[index];
             end.offset_from(at).is_some_and(|offset| (1..=len).contains(&offset))
         });
         if let Some(index) = index {
@@ -118,31 +118,36 @@ impl UtofuEndpoint {
     }
 
     /// Handles the write of a slot of a peer's channel.
-    pub(super) fn arrived(&mut self, index: u32, ring: Ring, slot: u32) -> Result<(), WireError> {
+    pub(super) fn arrived(
+        &mut self,
+        index: u32,
+        ring: ChannelRing,
+        slot: u32,
+    ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
         let invalid = |invalid: InvalidField| invalid.wire_error_from(rank, "utofu_poll_mrq");
         let ptr = peer.local_channel.slot(ring, slot);
         match ring {
-            Ring::Descriptors => {
+            ChannelRing::Descriptors => {
                 // SAFETY: the slot lies within the channel and does not change until its credit is returned; any
                 // bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
-                match Descriptor::decode(&bytes).map_err(invalid)? {
-                    Descriptor::ClearToSend { tag, at, len } => {
+                match UtofuDescriptor::decode(&bytes).map_err(invalid)? {
+                    UtofuDescriptor::ClearToSend { tag, at, len } => {
                         self.on_clear_to_send(index, (tag, len as usize), Stadd(at))?;
                     }
-                    Descriptor::RequestToSend { tag, len } => {
+                    UtofuDescriptor::RequestToSend { tag, len } => {
                         self.on_request_to_send(index, tag, len as usize)?
                     }
-                    Descriptor::Refused { tag } => self.on_refused(index, tag)?,
-                    Descriptor::Withdrawn { tag } => self.on_withdrawn(index, tag),
-                    Descriptor::Tiny { tag, credit_kind, len, data } => {
+                    UtofuDescriptor::Refused { tag } => self.on_refused(index, tag)?,
+                    UtofuDescriptor::Withdrawn { tag } => self.on_withdrawn(index, tag),
+                    UtofuDescriptor::Tiny { tag, credit_kind, len, data } => {
                         self.received(index, tag, credit_kind, &data[..usize::from(len)], None)?;
                     }
                 }
             }
-            Ring::Eager => {
+            ChannelRing::Eager => {
                 // SAFETY: as for descriptors.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
                 let (tag, credit_kind, len) = wire::eager_message(&header).map_err(invalid)?;
@@ -159,7 +164,12 @@ impl UtofuEndpoint {
     }
 
     /// Frees a slot; sends a credit notice if one is due, or grants a credit if an announced message waits for one.
-    pub(super) fn slot_done(&mut self, index: u32, ring: Ring, slot: u32) -> Result<(), WireError> {
+    pub(super) fn slot_done(
+        &mut self,
+        index: u32,
+        ring: ChannelRing,
+        slot: u32,
+    ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         peer.incoming[ring as usize].done(slot);
         if peer.has_ungranted() {
@@ -229,7 +239,8 @@ impl UtofuEndpoint {
             self.peers[index as usize].incoming[buffered.ring() as usize].hold();
         }
         let len = buffered.data().len();
-        self.matcher.add_unexpected(queue, Unexpected { tag, len, body: Body::Buffered(buffered) });
+        self.matcher
+            .add_unexpected(queue, Unexpected { tag, len, body: UtofuBody::Buffered(buffered) });
     }
 
     /// Handles a receive whose message had been buffered; releases the message's memory and, if withheld, its credit.
@@ -285,8 +296,10 @@ impl UtofuEndpoint {
         match self.match_message(queue, tag)? {
             Some(send) => self.met_clear_to_send(index, &send, (tag, len), at),
             None => {
-                self.matcher
-                    .add_unexpected(queue, Unexpected { tag, len, body: Body::ClearToSend(at) });
+                self.matcher.add_unexpected(
+                    queue,
+                    Unexpected { tag, len, body: UtofuBody::ClearToSend(at) },
+                );
                 Ok(())
             }
         }
@@ -303,7 +316,8 @@ impl UtofuEndpoint {
         let (at, puts_left) = (Stadd(region.key), self.n_puts(region.len));
         self.n_announced += puts_left;
         let place = self.rendezvous_recvs.partition_point(|other| other.at < at);
-        let rendezvous = RendezvousRecv { of: (index, tag), at, len: region.len as u64, puts_left };
+        let rendezvous =
+            UtofuRendezvousRecv { of: (index, tag), at, len: region.len as u64, puts_left };
         self.rendezvous_recvs.insert(place, rendezvous);
     }
 

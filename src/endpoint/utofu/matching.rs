@@ -22,9 +22,9 @@ use crate::error::{Blame, Fault};
 use utofu::Stadd;
 
 use super::UtofuEndpoint;
-use super::peer::{Announced, Outbound, WaitingSend, from_peer, is_long, to_peer};
-use super::unexpected::{Body, Unexpected};
-use super::wire::Descriptor;
+use super::peer::{Announced, OutboundEntry, WaitingSend, from_peer, is_long, to_peer};
+use super::unexpected::{Unexpected, UtofuBody};
+use super::wire::UtofuDescriptor;
 
 /// Time between two checks of the messages that wait for their receives.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -66,8 +66,12 @@ impl UtofuEndpoint {
     }
 
     /// Sends a peer a descriptor that is not a message.
-    pub(super) fn send_control(&mut self, index: u32, what: Descriptor) -> Result<(), WireError> {
-        self.peers[index as usize].urgent.push_back(Outbound::Control(what));
+    pub(super) fn send_control(
+        &mut self,
+        index: u32,
+        what: UtofuDescriptor,
+    ) -> Result<(), WireError> {
+        self.peers[index as usize].urgent.push_back(OutboundEntry::Control(what));
         self.flush_peer(index)
     }
 
@@ -79,7 +83,7 @@ impl UtofuEndpoint {
         }
         self.add_rendezvous(index, &recv);
         let (tag, len) = (recv.tag, recv.region.len as u64);
-        self.send_control(index, Descriptor::ClearToSend { tag, at: recv.region.key, len })
+        self.send_control(index, UtofuDescriptor::ClearToSend { tag, at: recv.region.key, len })
     }
 
     /// Handles a receive whose message the peer has already announced.
@@ -131,7 +135,7 @@ impl UtofuEndpoint {
     fn refuse_long(&mut self, index: u32, recv: &RecvPost, tag: Tag) -> Result<(), WireError> {
         self.differing(index, recv);
         let len = recv.region.len as u64;
-        self.send_control(index, Descriptor::ClearToSend { tag, at: 0, len })
+        self.send_control(index, UtofuDescriptor::ClearToSend { tag, at: 0, len })
     }
 
     /// Grants a credit, as soon as one is free, to a short message that is announced and whose receive is posted.
@@ -153,7 +157,7 @@ impl UtofuEndpoint {
             let oldest = long_ones().next().map(|unexpected| unexpected.tag);
             oldest.and_then(|oldest| self.matcher.take_unexpected(queue, oldest));
         }
-        self.matcher.add_unexpected(queue, Unexpected { tag, len, body: Body::Announced });
+        self.matcher.add_unexpected(queue, Unexpected { tag, len, body: UtofuBody::Announced });
     }
 
     /// Handles a peer's announced receive, `(tag, len)`, whose send is posted: puts the message to `at` if it fits.
@@ -168,7 +172,7 @@ impl UtofuEndpoint {
             return self.send_to(index, send.slot, send.region, at);
         }
         self.differing(index, send);
-        self.send_control(index, Descriptor::Refused { tag })
+        self.send_control(index, UtofuDescriptor::Refused { tag })
     }
 
     /// Handles a `ClearToSend` with a short length: it grants a credit to a short message, or ends a long send whose
@@ -198,7 +202,7 @@ impl UtofuEndpoint {
         if !is_announced || self.peers[index as usize].take_clear_to_send(recv.tag, true) {
             return Ok(());
         }
-        self.send_control(index, Descriptor::Withdrawn { tag: recv.tag })
+        self.send_control(index, UtofuDescriptor::Withdrawn { tag: recv.tag })
     }
 
     /// Handles a peer's `Refused`: its message differs from the receive that this rank announced.
@@ -262,7 +266,7 @@ impl UtofuEndpoint {
                 let Some(waiting) = waiting.find(|it| it.age == ANNOUNCE_AT_AGE) else { break };
                 waiting.age += 1;
                 let (tag, len) = (waiting.send.tag, waiting.send.region.len as u64);
-                self.send_control(index, Descriptor::RequestToSend { tag, len })?;
+                self.send_control(index, UtofuDescriptor::RequestToSend { tag, len })?;
             }
         }
         Ok(())

@@ -99,10 +99,12 @@ use crate::slab::Slab;
 use addresses::Addresses;
 use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
-use peer::{Channel, Peer, Short, ShortBytes, from_peer, is_long, to_peer, usual_messages};
+use peer::{
+    Channel, OutboundShort, ShortBytes, UtofuPeer, from_peer, is_long, to_peer, usual_messages,
+};
 use peer_table::PeerTable;
-use state::{DataPut, Fence, OpenView, RendezvousRecv, RendezvousSend};
-use unexpected::{Body, Buffered, Unexpected};
+use state::{DataPut, Fence, UtofuOpenView, UtofuRendezvousRecv, UtofuRendezvousSend};
+use unexpected::{Buffered, Unexpected, UtofuBody};
 use wire::CreditKind;
 
 /// Most notices taken from the MRQ in one poll: bounds the time of a poll.
@@ -125,7 +127,7 @@ pub struct UtofuEndpoint {
     registrar: Registrar,
     mailbox_registration: Registration,
     mailbox: Pages,
-    peers: Vec<Peer>,
+    peers: Vec<UtofuPeer>,
     memory: Channels,
     vcq: Vcq,
     addresses: Addresses,
@@ -137,10 +139,10 @@ pub struct UtofuEndpoint {
     /// Peers with messages that wait for credits.
     waiting: Vec<u32>,
     /// Announced receives, sorted by STADD.
-    rendezvous_recvs: Vec<RendezvousRecv>,
+    rendezvous_recvs: Vec<UtofuRendezvousRecv>,
     /// Puts into `rendezvous_recvs` that have not arrived.
     n_announced: u32,
-    rendezvous_sends: Slab<RendezvousSend>,
+    rendezvous_sends: Slab<UtofuRendezvousSend>,
     puts: VecDeque<DataPut>,
     /// Puts to channels and mailboxes that the next flush posts together.
     batch: Vec<Put>,
@@ -150,7 +152,7 @@ pub struct UtofuEndpoint {
     buffer_pool: Vec<Vec<u8>>,
     longest_put: usize,
     /// Two queues for each peer: messages from the peer, and messages to the peer.
-    matcher: Matcher<Body>,
+    matcher: Matcher<UtofuBody>,
     /// Announcements that became void before they arrived: the queue in `matcher`, and the tag.
     void_announcements: Vec<(usize, Tag)>,
     fence: Fence,
@@ -161,8 +163,8 @@ pub struct UtofuEndpoint {
     /// The answer to the last status request.
     answer: Option<Status>,
     /// Messages that the engine reads in place: those that the last poll reported, those that the next poll will.
-    views: Vec<OpenView>,
-    next_views: Vec<OpenView>,
+    views: Vec<UtofuOpenView>,
+    next_views: Vec<UtofuOpenView>,
     /// Posts whose completion has not been taken from the TCQ.
     n_open: usize,
     is_abandoned: bool,
@@ -185,7 +187,7 @@ impl Endpoint for UtofuEndpoint {
         }
         match self.matcher.take_unexpected(from_peer(index), recv.tag) {
             None => self.queue_recv(index, recv)?,
-            Some(Unexpected { tag, len, body: Body::Buffered(buffered) }) => {
+            Some(Unexpected { tag, len, body: UtofuBody::Buffered(buffered) }) => {
                 self.received_unexpected(index, buffered, recv.fits(tag, len), &recv)?;
             }
             Some(Unexpected { tag, len, .. }) => self.recv_announced(index, recv, (tag, len))?,
@@ -200,7 +202,7 @@ impl Endpoint for UtofuEndpoint {
         let index = self.peer(to)?;
         if is_long(region.len) {
             let send = RecvPost { slot, tag, region, arrival: Arrival::InRegion };
-            if let Some(Unexpected { tag, len, body: Body::ClearToSend(at) }) =
+            if let Some(Unexpected { tag, len, body: UtofuBody::ClearToSend(at) }) =
                 self.matcher.post(to_peer(index), send)
             {
                 self.met_clear_to_send(index, &send, (tag, len), at)?;
@@ -209,7 +211,10 @@ impl Endpoint for UtofuEndpoint {
         }
         // SAFETY: by the contract of the post the region is valid for reads and does not change.
         let payload = unsafe { ShortBytes::of(region) };
-        self.send_short(index, &Short { tag, slot, credit_kind: CreditKind::Ordinary, payload })?;
+        self.send_short(
+            index,
+            &OutboundShort { tag, slot, credit_kind: CreditKind::Ordinary, payload },
+        )?;
         Ok(Posted::Accepted)
     }
 
@@ -279,7 +284,7 @@ impl Endpoint for UtofuEndpoint {
         if std::mem::replace(&mut self.is_abandoned, true) {
             return;
         }
-        self.peers.iter_mut().for_each(Peer::abandon);
+        self.peers.iter_mut().for_each(UtofuPeer::abandon);
         self.pending.clear();
         self.waiting.clear();
         self.matcher.clear();
@@ -349,7 +354,7 @@ impl UtofuEndpoint {
         let at = memory.stadd();
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
-        let peer = Peer::new(rank, vcq, mailbox, Channel::new(index, memory));
+        let peer = UtofuPeer::new(rank, vcq, mailbox, Channel::new(index, memory));
         self.matcher.bytes.add_window(Buffered::window_bytes(peer.local_channel.window));
         let usual = usual_messages(peer.local_channel.window);
         let numbers = [(); 2].map(|()| self.matcher.add_peer(usual));

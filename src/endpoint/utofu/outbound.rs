@@ -5,10 +5,12 @@ use utofu::{Cookie, Stadd};
 
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
-use super::channel::{EAGER_HEADER_BYTES, Ring, Window, bounce_offset, credit_offset};
-use super::peer::{Outbound, Peer, Short, ShortBytes, ring_of};
-use super::state::{DataPut, NEWS_COOKIE, RendezvousSend};
-use super::wire::{self, Descriptor};
+use super::channel::{
+    ChannelRing, ChannelWindow, EAGER_HEADER_BYTES, bounce_offset, credit_offset,
+};
+use super::peer::{OutboundEntry, OutboundShort, ShortBytes, UtofuPeer, ring_of};
+use super::state::{DataPut, NEWS_COOKIE, UtofuRendezvousSend};
+use super::wire::{self, UtofuDescriptor};
 use super::{UtofuEndpoint, failed};
 
 /// Checks after which messages that wait for credits are announced. Credits mostly arrive between two checks.
@@ -23,9 +25,9 @@ impl UtofuEndpoint {
         region: WireRegion,
         at: Stadd,
     ) -> Result<(), WireError> {
-        let Peer { vcq: to, .. } = self.peers[index as usize];
+        let UtofuPeer { vcq: to, .. } = self.peers[index as usize];
         let puts_left = region.len.div_ceil(self.longest_put) as u32;
-        let rendezvous = self.rendezvous_sends.insert(RendezvousSend { slot, puts_left });
+        let rendezvous = self.rendezvous_sends.insert(UtofuRendezvousSend { slot, puts_left });
         let mut done = 0;
         while done < region.len {
             let length = (region.len - done).min(self.longest_put);
@@ -130,9 +132,9 @@ impl UtofuEndpoint {
     /// Returns to a peer the credits that are due; false if the batch and the TOQ were full.
     fn return_credits(&mut self, index: u32) -> Result<bool, WireError> {
         let Some((channel, _)) = self.peers[index as usize].remote_channel else { return Ok(true) };
-        for ring in [Ring::Descriptors, Ring::Eager] {
+        for ring in [ChannelRing::Descriptors, ChannelRing::Eager] {
             while self.peers[index as usize].incoming[ring as usize].is_due() {
-                let Peer { vcq, .. } = self.peers[index as usize];
+                let UtofuPeer { vcq, .. } = self.peers[index as usize];
                 let cell = channel + credit_offset(ring) as u64;
                 // SAFETY: the cell belongs to this rank's channel and is never read.
                 if !unsafe { self.post_soon(vcq, Source::Word(0), cell, 8) }? {
@@ -153,8 +155,8 @@ impl UtofuEndpoint {
             let Some(outbound) = self.peers[index as usize].take_next(ring) else { break };
             let remote = channel + window.offset(ring, place) as u64;
             match outbound {
-                Outbound::Control(what) => self.write_to(index, inline(what), remote)?,
-                Outbound::Short(short) => self.write_short(index, &short, place, remote)?,
+                OutboundEntry::Control(what) => self.write_to(index, inline(what), remote)?,
+                OutboundEntry::Short(short) => self.write_short(index, &short, place, remote)?,
             }
         }
         Ok(true)
@@ -163,7 +165,11 @@ impl UtofuEndpoint {
     /// Writes a message at once if the queues are empty and there are a credit and room in the batch; otherwise
     /// queues it.
     #[inline]
-    pub(super) fn send_short(&mut self, index: u32, short: &Short) -> Result<(), WireError> {
+    pub(super) fn send_short(
+        &mut self,
+        index: u32,
+        short: &OutboundShort,
+    ) -> Result<(), WireError> {
         let (ring, is_full) = (ring_of(short.len()), self.batch.len() == MAX_BATCH);
         let peer = &mut self.peers[index as usize];
         if !is_full && let Some((remote, place)) = peer.take_slot(ring) {
@@ -178,13 +184,15 @@ impl UtofuEndpoint {
     fn write_short(
         &mut self,
         index: u32,
-        short: &Short,
+        short: &OutboundShort,
         place: u32,
         remote: Stadd,
     ) -> Result<(), WireError> {
-        let &Short { tag, slot, credit_kind, payload } = short;
+        let &OutboundShort { tag, slot, credit_kind, payload } = short;
         let source = match payload {
-            ShortBytes::Tiny(len, data) => inline(Descriptor::Tiny { tag, credit_kind, len, data }),
+            ShortBytes::Tiny(len, data) => {
+                inline(UtofuDescriptor::Tiny { tag, credit_kind, len, data })
+            }
             ShortBytes::Eager(region) => self.copy_eager(
                 index,
                 place,
@@ -240,11 +248,11 @@ impl UtofuEndpoint {
         header: [u8; EAGER_HEADER_BYTES],
         region: WireRegion,
     ) -> Result<(Source, usize), WireError> {
-        let Peer { bounce, remote_channel, .. } = &mut self.peers[index as usize];
+        let UtofuPeer { bounce, remote_channel, .. } = &mut self.peers[index as usize];
         let bounce = match (bounce, remote_channel) {
             (Some(bounce), _) => bounce,
             (none, channel) => {
-                let window = channel.map_or(Window::Narrow, |(_, window)| window);
+                let window = channel.map_or(ChannelWindow::Narrow, |(_, window)| window);
                 let bounce = self.memory.add_bounce(&mut self.vcq, window);
                 none.insert(bounce.map_err(|error| failed(error, None))?)
             }
@@ -261,7 +269,7 @@ impl UtofuEndpoint {
     }
 }
 
-fn inline(descriptor: Descriptor) -> (Source, usize) {
+fn inline(descriptor: UtofuDescriptor) -> (Source, usize) {
     let (bytes, length) = descriptor.encode();
     (Source::Inline(bytes), length)
 }

@@ -7,19 +7,19 @@ use utofu::{Stadd, VcqId};
 use crate::endpoint::validation::InvalidField;
 use crate::endpoint::{Rank, RecvPost, Slot, Tag, WireRegion};
 
-use super::channel::{ChannelLayout, EAGER_BYTES, Ring, TINY_BYTES, Window};
+use super::channel::{ChannelLayout, ChannelRing, ChannelWindow, EAGER_BYTES, TINY_BYTES};
 use super::channels::SlabMemory;
-use super::credits::{Incoming, Outgoing};
+use super::credits::{IncomingRing, OutgoingRing};
 use super::state::HELLOS_AT;
-use super::wire::{CreditKind, Descriptor};
+use super::wire::{CreditKind, UtofuDescriptor};
 
 /// Messages of each kind for which memory is reserved at first contact with a peer that has a wide channel: 3 KiB in
 /// all, little compared to the channel. With more messages in flight the queues grow once.
 const USUAL_MESSAGES: usize = 16;
 
 /// Messages of each kind for which memory is reserved at first contact.
-pub(super) fn usual_messages(window: Window) -> usize {
-    if window == Window::Wide { USUAL_MESSAGES } else { 0 }
+pub(super) fn usual_messages(window: ChannelWindow) -> usize {
+    if window == ChannelWindow::Wide { USUAL_MESSAGES } else { 0 }
 }
 
 /// The matcher's queue for messages from a peer.
@@ -56,16 +56,16 @@ pub(super) struct WaitingSend {
 
 /// An entry for the peer's channel that has not been written yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Outbound {
+pub(super) enum OutboundEntry {
     /// A descriptor that is not a message.
-    Control(Descriptor),
+    Control(UtofuDescriptor),
     /// A message.
-    Short(Short),
+    Short(OutboundShort),
 }
 
 /// A short message that has not been written yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Short {
+pub(super) struct OutboundShort {
     pub(super) tag: Tag,
     pub(super) slot: Slot,
     pub(super) credit_kind: CreditKind,
@@ -98,7 +98,7 @@ impl ShortBytes {
     }
 }
 
-impl Short {
+impl OutboundShort {
     #[inline]
     pub(super) fn len(&self) -> usize {
         match self.payload {
@@ -110,15 +110,15 @@ impl Short {
 
 /// The ring of a short message of `len` bytes.
 #[inline]
-pub(super) fn ring_of(len: usize) -> Ring {
-    if len <= TINY_BYTES { Ring::Descriptors } else { Ring::Eager }
+pub(super) fn ring_of(len: usize) -> ChannelRing {
+    if len <= TINY_BYTES { ChannelRing::Descriptors } else { ChannelRing::Eager }
 }
 
-impl Outbound {
-    pub(super) fn ring(&self) -> Ring {
+impl OutboundEntry {
+    pub(super) fn ring(&self) -> ChannelRing {
         match self {
-            Outbound::Control(_) => Ring::Descriptors,
-            Outbound::Short(short) => ring_of(short.len()),
+            OutboundEntry::Control(_) => ChannelRing::Descriptors,
+            OutboundEntry::Short(short) => ring_of(short.len()),
         }
     }
 }
@@ -129,7 +129,7 @@ pub(super) struct Channel {
     /// The channel's number in this port.
     number: u32,
     memory: SlabMemory,
-    pub(super) window: Window,
+    pub(super) window: ChannelWindow,
 }
 
 impl Channel {
@@ -138,14 +138,14 @@ impl Channel {
     }
 
     /// The address of a slot.
-    pub(super) fn slot(&self, ring: Ring, slot: u32) -> *mut u8 {
+    pub(super) fn slot(&self, ring: ChannelRing, slot: u32) -> *mut u8 {
         self.memory.ptr().wrapping_add(self.window.offset(ring, slot))
     }
 }
 
 /// The state of one peer.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct UtofuPeer {
     pub(super) rank: Rank,
     pub(super) vcq: VcqId,
     /// The peer's channel in this rank's memory.
@@ -155,15 +155,15 @@ pub(super) struct Peer {
     /// STADD of the peer's mailbox.
     pub(super) mailbox: Stadd,
     /// This rank's channel in the peer's memory and its width, once the peer's hello has arrived.
-    pub(super) remote_channel: Option<(Stadd, Window)>,
+    pub(super) remote_channel: Option<(Stadd, ChannelWindow)>,
     /// Bounce buffers for eager messages to the peer; allocated for the first such message.
     pub(super) bounce: Option<SlabMemory>,
-    pub(super) outgoing: [Outgoing; 2],
-    pub(super) incoming: [Incoming; 2],
+    pub(super) outgoing: [OutgoingRing; 2],
+    pub(super) incoming: [IncomingRing; 2],
     /// Entries that need only room: descriptors that are not messages, and messages with granted credits.
-    pub(super) urgent: VecDeque<Outbound>,
+    pub(super) urgent: VecDeque<OutboundEntry>,
     /// Messages that wait for credits, by ring.
-    pub(super) messages: [VecDeque<Short>; 2],
+    pub(super) messages: [VecDeque<OutboundShort>; 2],
     /// Checks of `messages` since the last of them was written with an ordinary credit.
     pub(super) n_checks: u32,
     pub(super) awaiting_grant: Vec<Announced>,
@@ -174,12 +174,12 @@ pub(super) struct Peer {
     pub(super) is_pending: bool,
 }
 
-impl Peer {
+impl UtofuPeer {
     pub(super) fn new(rank: Rank, vcq: VcqId, mailbox: Stadd, local_channel: Channel) -> Self {
-        let rings = [Ring::Descriptors, Ring::Eager];
+        let rings = [ChannelRing::Descriptors, ChannelRing::Eager];
         let window = local_channel.window;
         let usual = usual_messages(window);
-        Peer {
+        UtofuPeer {
             rank,
             vcq,
             local_channel,
@@ -187,8 +187,8 @@ impl Peer {
             hello_sent: false,
             remote_channel: None,
             bounce: None,
-            outgoing: rings.map(Outgoing::new),
-            incoming: rings.map(|ring| Incoming::new(ring, window)),
+            outgoing: rings.map(OutgoingRing::new),
+            incoming: rings.map(|ring| IncomingRing::new(ring, window)),
             urgent: VecDeque::with_capacity(usual),
             messages: [usual, usual / 2].map(VecDeque::with_capacity),
             n_checks: 0,
@@ -222,13 +222,13 @@ impl Peer {
     /// The next write that credits allow: its ring, the start of the peer's channel, the channel's window, and the
     /// slot.
     #[inline]
-    pub(super) fn next(&self) -> Option<(Ring, Stadd, Window, u32)> {
+    pub(super) fn next(&self) -> Option<(ChannelRing, Stadd, ChannelWindow, u32)> {
         let (channel, window) = self.remote_channel?;
         if let Some(first) = self.urgent.front() {
             let ring = first.ring();
             return Some((ring, channel, window, self.outgoing[ring as usize].slot()?));
         }
-        [Ring::Descriptors, Ring::Eager].into_iter().find_map(|ring| {
+        [ChannelRing::Descriptors, ChannelRing::Eager].into_iter().find_map(|ring| {
             self.messages[ring as usize].front()?;
             Some((ring, channel, window, self.outgoing[ring as usize].slot_for_message()?))
         })
@@ -237,9 +237,9 @@ impl Peer {
     /// Takes a slot of the peer's channel for a message, if nothing is queued before it and credits allow. Returns
     /// the slot's STADD and number.
     #[inline]
-    pub(super) fn take_slot(&mut self, ring: Ring) -> Option<(Stadd, u32)> {
+    pub(super) fn take_slot(&mut self, ring: ChannelRing) -> Option<(Stadd, u32)> {
         let (channel, window) = self.remote_channel?;
-        let is_due = self.incoming.iter().any(Incoming::is_due);
+        let is_due = self.incoming.iter().any(IncomingRing::is_due);
         if is_due || self.is_pending || !self.urgent.is_empty() || self.has_messages() {
             return None;
         }
@@ -250,13 +250,13 @@ impl Peer {
         Some((channel + window.offset(ring, place) as u64, place))
     }
 
-    /// Takes the entry out of the queues that [`next`](Peer::next) has found a slot for in this ring.
+    /// Takes the entry out of the queues that [`next`](UtofuPeer::next) has found a slot for in this ring.
     #[inline]
-    pub(super) fn take_next(&mut self, ring: Ring) -> Option<Outbound> {
+    pub(super) fn take_next(&mut self, ring: ChannelRing) -> Option<OutboundEntry> {
         self.outgoing[ring as usize].used();
         self.urgent.pop_front().or_else(|| {
             self.n_checks = 0;
-            self.messages[ring as usize].pop_front().map(Outbound::Short)
+            self.messages[ring as usize].pop_front().map(OutboundEntry::Short)
         })
     }
 
@@ -272,7 +272,8 @@ impl Peer {
         for short in waiting.filter(|short| short.credit_kind == CreditKind::Ordinary) {
             short.credit_kind = CreditKind::Announced;
             let (tag, len) = (short.tag, short.len() as u64);
-            self.urgent.push_back(Outbound::Control(Descriptor::RequestToSend { tag, len }));
+            self.urgent
+                .push_back(OutboundEntry::Control(UtofuDescriptor::RequestToSend { tag, len }));
         }
     }
 
@@ -288,20 +289,27 @@ impl Peer {
             return Ok(false);
         };
         self.outgoing[ring].granted()?;
-        self.urgent.push_back(Outbound::Short(Short { credit_kind: CreditKind::Granted, ..short }));
+        self.urgent.push_back(OutboundEntry::Short(OutboundShort {
+            credit_kind: CreditKind::Granted,
+            ..short
+        }));
         Ok(true)
     }
 
     /// Grants credits to announced messages whose receives are posted, as far as there are credits.
     pub(super) fn grant(&mut self) {
-        let Peer { awaiting_grant, incoming, urgent, .. } = self;
+        let UtofuPeer { awaiting_grant, incoming, urgent, .. } = self;
         for Announced { tag, len, is_granted } in
             awaiting_grant.iter_mut().filter(|it| !it.is_granted)
         {
             *is_granted = incoming[ring_of(*len) as usize].grant();
             if *is_granted {
                 let (tag, len) = (*tag, *len as u64);
-                urgent.push_back(Outbound::Control(Descriptor::ClearToSend { tag, at: 0, len }));
+                urgent.push_back(OutboundEntry::Control(UtofuDescriptor::ClearToSend {
+                    tag,
+                    at: 0,
+                    len,
+                }));
             }
         }
     }
@@ -337,8 +345,8 @@ impl Peer {
     /// Cancels the `ClearToSend` for a long or for a short message if it has not been written. Returns whether it was
     /// cancelled.
     pub(super) fn take_clear_to_send(&mut self, tag: Tag, is_long: bool) -> bool {
-        let is_it = |outbound: &Outbound| match outbound {
-            Outbound::Control(Descriptor::ClearToSend { tag: of, len, .. }) => {
+        let is_it = |outbound: &OutboundEntry| match outbound {
+            OutboundEntry::Control(UtofuDescriptor::ClearToSend { tag: of, len, .. }) => {
                 of.same_message(tag) && self::is_long(*len as usize) == is_long
             }
             _ => false,
@@ -348,13 +356,13 @@ impl Peer {
 
     /// Whether a descriptor can be written at once, with nothing queued before it.
     pub(super) fn has_credit_to_spare(&self) -> bool {
-        let ring = &self.outgoing[Ring::Descriptors as usize];
+        let ring = &self.outgoing[ChannelRing::Descriptors as usize];
         self.remote_channel.is_some() && self.urgent.is_empty() && ring.slot().is_some()
     }
 
     /// True if nothing can be written to the peer now: queued messages, if any, wait for the peer's credits.
     pub(super) fn is_quiet(&self) -> bool {
-        let is_due = self.incoming.iter().any(Incoming::is_due);
+        let is_due = self.incoming.iter().any(IncomingRing::is_due);
         self.hello_sent && self.next().is_none() && !(is_due && self.remote_channel.is_some())
     }
 }

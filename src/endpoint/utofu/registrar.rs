@@ -21,7 +21,8 @@ use super::channels::FREE_STAG;
 use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, MemoryRange, Owner, Rank, Registry, WireError};
 use crate::memory::{
-    Cache, CacheConfig, CacheError, CacheStats, Counted, Counts, Keep, Lease, RegisterError,
+    Cache, CacheConfig, CacheError, CacheStats, Counted, Keep, Lease, RegisterError,
+    RegistrationCounts,
 };
 
 /// Initial capacity for registrations in use.
@@ -36,7 +37,7 @@ pub struct Registrar {
     /// Registrations that are not in the cache, each for one owner.
     own: Vec<Counted<Registration>>,
     /// Counters of the rank, shared by its ports.
-    counts: Arc<Counts>,
+    counts: Arc<RegistrationCounts>,
 }
 
 /// The rank's cache, and the port that uses it.

@@ -9,7 +9,7 @@ use utofu::abi::UTOFU_ERR_FULL;
 use utofu::handles::{Access, MAX_BATCH, Registration, Vcq, VcqFlags};
 use utofu::{Api, UtofuError, VcqInfo};
 
-use super::addresses::{Addresses, Places};
+use super::addresses::{Addresses, QueuePlaces};
 use super::channel::EAGER_BYTES;
 use super::channels::{Channels, MAILBOX_STAG};
 use super::peer_table::PeerTable;
@@ -138,15 +138,15 @@ fn decode_addresses(bytes: &[u8]) -> Option<Vec<VcqInfo>> {
 }
 
 /// Computes all ranks' addresses from their records.
-fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
+fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<QueuePlaces, WireError> {
     let ids = all.iter().enumerate().map(|(peer, record)| {
         let peer = peer as Rank;
         let refused = |reason| WireError::new(CALL, reason).at(peer);
         let bytes = check_protocol(record, peer, rank).map_err(refused)?;
-        let wrong = || refused(format!("rank {peer} sent a card of {} bytes", bytes.len()));
+        let wrong = || refused(format!("rank {peer} sent a record of {} bytes", bytes.len()));
         decode_addresses(bytes).ok_or_else(wrong)
     });
-    Places::new(ids, rank, n_ports)
+    QueuePlaces::new(ids, rank, n_ports)
 }
 
 fn open_ports(api: Api, n_ports: usize, on_node: OnNode) -> Result<Vec<LocalPort>, WireError> {

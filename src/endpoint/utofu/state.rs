@@ -17,7 +17,7 @@ pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
 
 /// An announced receive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RendezvousRecv {
+pub(super) struct UtofuRendezvousRecv {
     /// The peer's index, and the tag of the message.
     pub(super) of: (u32, Tag),
     pub(super) at: Stadd,
@@ -27,7 +27,7 @@ pub(super) struct RendezvousRecv {
 
 /// A rendezvous send with puts that have not completed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RendezvousSend {
+pub(super) struct UtofuRendezvousSend {
     pub(super) slot: Slot,
     pub(super) puts_left: u32,
 }
@@ -58,7 +58,7 @@ impl Fence {
 
 /// A message that the engine reads in place.
 #[derive(Debug)]
-pub(super) enum OpenView {
+pub(super) enum UtofuOpenView {
     /// The index of a peer, and an eager slot of its channel.
     Slot(u32, u32),
     /// A buffer of the endpoint.

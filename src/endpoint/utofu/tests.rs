@@ -7,9 +7,9 @@ use utofu::handles::{PostFlags, PostOptions, Vcq, VcqFlags};
 use utofu::{Api, Cookie};
 use utofu_emu::{Job, Model};
 
-use super::channel::{DESCRIPTOR_BYTES, Ring, TINY_BYTES};
+use super::channel::{ChannelRing, DESCRIPTOR_BYTES, TINY_BYTES};
 use super::setup::create_vcq;
-use super::wire::{CreditKind, Descriptor};
+use super::wire::{CreditKind, UtofuDescriptor};
 use super::{OnNode, Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, Slot, Tag, Time, WireError, WireRegion,
@@ -58,14 +58,14 @@ impl Port {
         let peer = &self.endpoint.peers[self.index as usize];
         // SAFETY: a slot of the channel; rank 0 does not write to it.
         unsafe {
-            let slot = peer.local_channel.slot(Ring::Descriptors, self.n_written);
+            let slot = peer.local_channel.slot(ChannelRing::Descriptors, self.n_written);
             slot.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         };
         self.n_written += 1;
-        self.endpoint.arrived(self.index, Ring::Descriptors, self.n_written - 1)
+        self.endpoint.arrived(self.index, ChannelRing::Descriptors, self.n_written - 1)
     }
 
-    fn hears(&mut self, descriptor: Descriptor) -> Result<(), WireError> {
+    fn hears(&mut self, descriptor: UtofuDescriptor) -> Result<(), WireError> {
         self.written(&descriptor.encode().0)
     }
 
@@ -75,12 +75,12 @@ impl Port {
     }
 }
 
-const ANNOUNCEMENT: Descriptor = Descriptor::RequestToSend { tag: TAG, len: LEN as u64 };
+const ANNOUNCEMENT: UtofuDescriptor = UtofuDescriptor::RequestToSend { tag: TAG, len: LEN as u64 };
 
-fn message(credit_kind: CreditKind) -> Descriptor {
+fn message(credit_kind: CreditKind) -> UtofuDescriptor {
     let mut data = [0; TINY_BYTES];
     data[..LEN].copy_from_slice(b"message.");
-    Descriptor::Tiny { tag: TAG, credit_kind, len: LEN as u8, data }
+    UtofuDescriptor::Tiny { tag: TAG, credit_kind, len: LEN as u8, data }
 }
 
 #[test]

@@ -4,14 +4,14 @@ use utofu::Stadd;
 
 use crate::endpoint::matcher;
 
-use super::channel::{EAGER_BYTES, Ring, TINY_BYTES, Window};
+use super::channel::{ChannelRing, ChannelWindow, EAGER_BYTES, TINY_BYTES};
 
 /// A message whose receive has not been posted, or a peer's announced receive whose send has not.
-pub(super) type Unexpected = matcher::Unexpected<Body>;
+pub(super) type Unexpected = matcher::Unexpected<UtofuBody>;
 
 /// What has arrived of an unexpected message.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum UtofuBody {
     /// A short message.
     Buffered(Buffered),
     /// The announcement of a message that the peer holds back.
@@ -50,10 +50,10 @@ impl Buffered {
     }
 
     /// The ring by which the message arrived.
-    pub(super) fn ring(&self) -> Ring {
+    pub(super) fn ring(&self) -> ChannelRing {
         match self.bytes {
-            Bytes::Tiny(..) => Ring::Descriptors,
-            Bytes::Eager(_) => Ring::Eager,
+            Bytes::Tiny(..) => ChannelRing::Descriptors,
+            Bytes::Eager(_) => ChannelRing::Eager,
         }
     }
 
@@ -67,9 +67,10 @@ impl Buffered {
     }
 
     /// Most bytes taken by messages of one peer that use all message credits of its channel.
-    pub(super) fn window_bytes(window: Window) -> usize {
-        let (tiny, eager) = (window.slots(Ring::Descriptors), window.slots(Ring::Eager));
-        let tiny = (tiny - window.reserved(Ring::Descriptors)) as usize;
+    pub(super) fn window_bytes(window: ChannelWindow) -> usize {
+        let (tiny, eager) =
+            (window.slots(ChannelRing::Descriptors), window.slots(ChannelRing::Eager));
+        let tiny = (tiny - window.reserved(ChannelRing::Descriptors)) as usize;
         tiny * Buffered::RECORD_BYTES + eager as usize * (Buffered::RECORD_BYTES + EAGER_BYTES)
     }
 }

@@ -41,7 +41,7 @@ const EAGER_CREDIT_AT: u32 = 14;
 
 /// An entry of the descriptor ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Descriptor {
+pub(super) enum UtofuDescriptor {
     /// The writer has posted a receive for message `tag`: long messages are put to STADD `at` of its memory. For a
     /// short length `at` is unused: the descriptor grants a credit for the message, or ends a long send whose receive
     /// is short.
@@ -84,31 +84,33 @@ pub(super) enum Descriptor {
     },
 }
 
-impl Descriptor {
+impl UtofuDescriptor {
     /// The encoding, and the number of its first bytes that need to be sent.
     pub(super) fn encode(&self) -> ([u8; DESCRIPTOR_BYTES], usize) {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         let (first, tag) = match self {
-            Descriptor::ClearToSend { tag, .. } => (kind::CLEAR_TO_SEND, tag),
-            Descriptor::RequestToSend { tag, .. } => (kind::REQUEST_TO_SEND, tag),
-            Descriptor::Refused { tag } => (kind::REFUSED, tag),
-            Descriptor::Withdrawn { tag } => (kind::WITHDRAWN, tag),
-            Descriptor::Tiny { tag, .. } => (kind::TINY, tag),
+            UtofuDescriptor::ClearToSend { tag, .. } => (kind::CLEAR_TO_SEND, tag),
+            UtofuDescriptor::RequestToSend { tag, .. } => (kind::REQUEST_TO_SEND, tag),
+            UtofuDescriptor::Refused { tag } => (kind::REFUSED, tag),
+            UtofuDescriptor::Withdrawn { tag } => (kind::WITHDRAWN, tag),
+            UtofuDescriptor::Tiny { tag, .. } => (kind::TINY, tag),
         };
         bytes[0] = first;
         bytes[2..16].copy_from_slice(&tag_bytes(*tag));
         let len = match self {
-            Descriptor::ClearToSend { at, len, .. } => {
+            UtofuDescriptor::ClearToSend { at, len, .. } => {
                 bytes[16..24].copy_from_slice(&at.to_le_bytes());
                 bytes[24..].copy_from_slice(&len.to_le_bytes());
                 DESCRIPTOR_BYTES
             }
-            Descriptor::RequestToSend { len, .. } => {
+            UtofuDescriptor::RequestToSend { len, .. } => {
                 bytes[16..24].copy_from_slice(&len.to_le_bytes());
                 24
             }
-            Descriptor::Refused { .. } | Descriptor::Withdrawn { .. } => TINY_HEADER_BYTES,
-            Descriptor::Tiny { credit_kind, len, data, .. } => {
+            UtofuDescriptor::Refused { .. } | UtofuDescriptor::Withdrawn { .. } => {
+                TINY_HEADER_BYTES
+            }
+            UtofuDescriptor::Tiny { credit_kind, len, data, .. } => {
                 bytes[1] = *len | (*credit_kind as u8) << TINY_CREDIT_AT;
                 bytes[TINY_HEADER_BYTES..].copy_from_slice(data);
                 TINY_HEADER_BYTES + usize::from(*len)
@@ -117,26 +119,30 @@ impl Descriptor {
         (bytes, len)
     }
 
-    /// Decodes the bytes of [`encode`](Descriptor::encode).
+    /// Decodes the bytes of [`encode`](UtofuDescriptor::encode).
     ///
     /// # Errors
     /// The first field with an invalid value.
     pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, InvalidField> {
         let tag = tag_at(bytes, 2);
         match bytes[0] {
-            kind::CLEAR_TO_SEND => {
-                Ok(Descriptor::ClearToSend { tag, at: number(bytes, 16), len: number(bytes, 24) })
+            kind::CLEAR_TO_SEND => Ok(UtofuDescriptor::ClearToSend {
+                tag,
+                at: number(bytes, 16),
+                len: number(bytes, 24),
+            }),
+            kind::REQUEST_TO_SEND => {
+                Ok(UtofuDescriptor::RequestToSend { tag, len: number(bytes, 16) })
             }
-            kind::REQUEST_TO_SEND => Ok(Descriptor::RequestToSend { tag, len: number(bytes, 16) }),
-            kind::REFUSED => Ok(Descriptor::Refused { tag }),
-            kind::WITHDRAWN => Ok(Descriptor::Withdrawn { tag }),
+            kind::REFUSED => Ok(UtofuDescriptor::Refused { tag }),
+            kind::WITHDRAWN => Ok(UtofuDescriptor::Withdrawn { tag }),
             kind::TINY => {
                 let len = u64::from(bytes[1] & ((1 << TINY_CREDIT_AT) - 1));
                 let len = check_max("the length of a tiny message", len, TINY_BYTES)? as u8;
                 let credit_kind = CreditKind::of(u16::from(bytes[1] >> TINY_CREDIT_AT))?;
                 let mut data = [0; TINY_BYTES];
                 data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
-                Ok(Descriptor::Tiny { tag, credit_kind, len, data })
+                Ok(UtofuDescriptor::Tiny { tag, credit_kind, len, data })
             }
             other => Err(InvalidField {
                 field: "a descriptor's kind",
@@ -216,17 +222,17 @@ mod tests {
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
         for descriptor in [
-            Descriptor::ClearToSend { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
-            Descriptor::RequestToSend { tag, len: 1 << 40 },
-            Descriptor::Refused { tag },
-            Descriptor::Withdrawn { tag },
-            Descriptor::Tiny { tag, credit_kind: CreditKind::Ordinary, len: 3, data },
-            Descriptor::Tiny { tag, credit_kind: CreditKind::Granted, len: 3, data },
+            UtofuDescriptor::ClearToSend { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
+            UtofuDescriptor::RequestToSend { tag, len: 1 << 40 },
+            UtofuDescriptor::Refused { tag },
+            UtofuDescriptor::Withdrawn { tag },
+            UtofuDescriptor::Tiny { tag, credit_kind: CreditKind::Ordinary, len: 3, data },
+            UtofuDescriptor::Tiny { tag, credit_kind: CreditKind::Granted, len: 3, data },
         ] {
             let (bytes, len) = descriptor.encode();
             let mut arrived = [0; DESCRIPTOR_BYTES];
             arrived[..len].copy_from_slice(&bytes[..len]);
-            assert_eq!(Descriptor::decode(&arrived), Ok(descriptor));
+            assert_eq!(UtofuDescriptor::decode(&arrived), Ok(descriptor));
         }
     }
 
@@ -235,7 +241,7 @@ mod tests {
         let descriptor = |kind, second| {
             let mut bytes = [0; DESCRIPTOR_BYTES];
             bytes[..2].copy_from_slice(&[kind, second]);
-            Descriptor::decode(&bytes).unwrap_err()
+            UtofuDescriptor::decode(&bytes).unwrap_err()
         };
         let eager = |word: u16| {
             let mut header = [0; EAGER_HEADER_BYTES];

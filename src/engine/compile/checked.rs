@@ -5,12 +5,13 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
 use hopbine_torus::plan::{LocatedDefect, Plan, Step};
+use hopbine_torus::{LaneId, StepId};
 use smallvec::SmallVec;
 
 use crate::error::CompileError;
 
 use super::geometry::CompileFailure;
-use super::intervals::Intervals;
+use super::intervals::IntervalMap;
 use super::passing::positions;
 
 /// Spaces of up to this many positions are stored as lists, which are faster to look up: 16 bytes per position.
@@ -44,16 +45,17 @@ impl CheckedPlan {
         if let Err(found) = plan.validate()
             && let Some(LocatedDefect { lane, step, defect }) = found.into_iter().next()
         {
-            let (lane, step) = (lane.unwrap_or_default().index(), step.unwrap_or_default().index());
+            let (lane, step) = (lane.unwrap_or_default(), step.unwrap_or_default());
             return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });
         }
         let plan = plan.listed(MOST_LISTED);
-        let lanes = (0..plan.lanes.len()).map(|index| LaneFacts::new(&plan, index)).collect();
+        let lanes =
+            LaneId::first(plan.lanes.len()).map(|lane| LaneFacts::new(&plan, lane)).collect();
         Ok(CheckedPlan { plan: Arc::new(plan), lanes, straight: OnceLock::new() })
     }
 
-    pub(crate) fn facts(&self, lane: usize) -> &LaneFacts {
-        &self.lanes[lane]
+    pub(crate) fn facts(&self, lane: LaneId) -> &LaneFacts {
+        &self.lanes[lane.index()]
     }
 
     /// Checks that the plan suits ranks that know only the sizes of their own blocks: such a rank can send the blocks
@@ -64,22 +66,21 @@ impl CheckedPlan {
 
     fn find_forwarding(&self) -> Result<(), CompileFailure> {
         let Plan { collective, rank, root, n_ranks, ref lanes } = *self.plan;
-        for (index, lane) in lanes.iter().enumerate() {
+        for (id, lane) in LaneId::first(lanes.len()).zip(lanes) {
             let gives = lane.space.positions(collective.gives(rank, root, n_ranks), rank, false);
-            let LaneFacts { gets, .. } = self.facts(index);
+            let LaneFacts { gets, .. } = self.facts(id);
             let holds =
                 |ranges: &[Range<u32>], at: &u32| ranges.iter().any(|range| range.contains(at));
             let mut received = HashSet::new();
-            for (step, Step { sends, recvs, .. }) in lane.steps.iter().enumerate() {
+            for (step, Step { sends, recvs, .. }) in
+                StepId::first(lane.steps.len()).zip(&lane.steps)
+            {
                 let is_own = |at: u32| holds(&gives, &at) && !received.contains(&at);
                 let is_straight =
                     positions(sends).all(is_own) && positions(recvs).all(|at| holds(gets, &at));
                 if !is_straight {
-                    return Err(CompileFailure {
-                        lane: index,
-                        step,
-                        error: CompileError::Forwards,
-                    });
+                    let error = CompileError::Forwards;
+                    return Err(CompileFailure { lane: id, step, error });
                 }
                 received.extend(positions(recvs));
             }
@@ -102,14 +103,14 @@ impl Deref for CheckedPlan {
 }
 
 impl LaneFacts {
-    fn new(plan: &Plan, index: usize) -> Self {
+    fn new(plan: &Plan, id: LaneId) -> Self {
         let Plan { collective, rank, root, n_ranks, ref lanes } = *plan;
-        let lane = &lanes[index];
+        let lane = &lanes[id.index()];
         let is_shared = lanes.iter().filter(|other| other.part == lane.part).count() > 1;
         LaneFacts {
             is_shared,
             owned: if is_shared {
-                owned(plan, index)
+                owned(plan, id.index())
             } else {
                 std::iter::once(0..lane.space.n_positions).collect()
             },
@@ -121,7 +122,7 @@ impl LaneFacts {
 /// The positions that lane `index` delivers to the user if several lanes share its part: those that it touches and no
 /// lane before it; for the first lane of the part, also those that no lane touches.
 fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
-    let mut owner = Intervals::new();
+    let mut owner = IntervalMap::new();
     let sharing = (0..plan.lanes.len()).filter(|&at| plan.lanes[at].part == plan.lanes[index].part);
     let first = sharing.clone().next();
     owner.set(0..u64::from(plan.lanes[index].space.n_positions), first);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopbine_torus::plan::layout::Counts;
-use hopbine_torus::{Block, Collective};
+use hopbine_torus::{Block, Collective, LaneId, StepId};
 
 use super::program::{Buffer, Program, Region};
 use crate::error::CompileError;
@@ -204,9 +204,9 @@ impl Sizes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileFailure {
     /// The lane.
-    pub lane: usize,
+    pub lane: LaneId,
     /// The step.
-    pub step: usize,
+    pub step: StepId,
     /// The reason.
     pub error: CompileError,
 }

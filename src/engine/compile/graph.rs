@@ -8,7 +8,7 @@ use std::ops::Range;
 use hopbine_torus::PortId;
 use smallvec::SmallVec;
 
-use super::intervals::Intervals;
+use super::intervals::IntervalMap;
 use super::program::{Buffer, Task};
 
 /// A memory in which hazards are tracked.
@@ -60,7 +60,7 @@ pub(crate) struct Graph {
     deps: Vec<u32>,
     /// For each task, the end of its entries in `deps`.
     deps_end: Vec<u32>,
-    accesses: [Intervals<LastAccess>; Buffer::COUNT + 1],
+    accesses: [IntervalMap<LastAccess>; Buffer::COUNT + 1],
 }
 
 impl Graph {
@@ -70,7 +70,7 @@ impl Graph {
             at: Vec::new(),
             deps: Vec::new(),
             deps_end: Vec::new(),
-            accesses: std::array::from_fn(|_| Intervals::new()),
+            accesses: std::array::from_fn(|_| IntervalMap::new()),
         }
     }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 /// Disjoint half-open ranges, each with a value.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Intervals<V> {
+pub(crate) struct IntervalMap<V> {
     /// Start of each range, with its end and its value.
     ranges: BTreeMap<u64, (u64, V)>,
 }
@@ -23,10 +23,10 @@ enum Found<'a, V> {
     Parts,
 }
 
-impl<V: Clone> Intervals<V> {
+impl<V: Clone> IntervalMap<V> {
     /// A map without any range.
     pub(crate) fn new() -> Self {
-        Intervals { ranges: BTreeMap::new() }
+        IntervalMap { ranges: BTreeMap::new() }
     }
 
     /// The entries that overlap `range`, which is not empty. One search suffices unless the result is `Parts`.
@@ -161,13 +161,13 @@ impl<V: Clone> Intervals<V> {
 mod tests {
     use super::*;
 
-    fn all(map: &Intervals<u32>, range: Range<u64>) -> Vec<(Range<u64>, u32)> {
+    fn all(map: &IntervalMap<u32>, range: Range<u64>) -> Vec<(Range<u64>, u32)> {
         map.within(range).map(|(range, &value)| (range, value)).collect()
     }
 
     #[test]
     fn setting_cuts_what_it_meets() {
-        let mut map = Intervals::new();
+        let mut map = IntervalMap::new();
         map.set(0..10, 1);
         map.set(4..6, 2);
         assert_eq!(all(&map, 0..10), [(0..4, 1), (4..6, 2), (6..10, 1)]);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_there_already_keeps_its_bounds() {
-        let mut map = Intervals::new();
+        let mut map = IntervalMap::new();
         map.set(2..4, 7);
         map.set(4..9, 8);
         map.set(4..9, 9);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn updating_fills_gaps() {
-        let mut map = Intervals::new();
+        let mut map = IntervalMap::new();
         map.set(2..4, 7);
         map.update(0..6, |value| *value += 1);
         assert_eq!(all(&map, 0..6), [(0..2, 1), (2..4, 8), (4..6, 1)]);

@@ -18,7 +18,7 @@ mod space;
 mod staging;
 mod transfer;
 
-use hopbine_torus::PortId;
+use hopbine_torus::{LaneId, PortId, StepId};
 
 use crate::error::CompileError;
 
@@ -34,7 +34,8 @@ use self::space::{SpaceMemory, WorkingSpace};
 /// [`CompileFailure`] if the plan needs something that the engine does not support.
 pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, CompileFailure> {
     if !geometry.sizes.fit(plan.collective, plan.n_ranks) {
-        return Err(CompileFailure { lane: 0, step: 0, error: CompileError::Sizes });
+        let (lane, step) = (LaneId(0), StepId(0));
+        return Err(CompileFailure { lane, step, error: CompileError::Sizes });
     }
     if !geometry.sizes.are_known() {
         plan.check_straight()?;
@@ -109,17 +110,17 @@ fn spaces<'a>(
     home: SpaceMemory,
 ) -> (Vec<PlacedLane<'a>>, u64) {
     let (mut bases, mut end) = (Vec::new(), 0);
-    let lanes = plan.lanes.iter().enumerate();
-    let placed = lanes.map(|(index, lane)| {
-        let mut space = WorkingSpace::new(plan, index, geometry, home);
-        let memory = space.memory_id(index);
+    let lanes = LaneId::first(plan.lanes.len()).zip(&plan.lanes);
+    let placed = lanes.map(|(id, lane)| {
+        let mut space = WorkingSpace::new(plan, id, geometry, home);
+        let memory = space.memory_id(id);
         let known = bases.iter().find(|(other, _)| *other == memory).map(|&(_, base)| base);
         space.place_at(known.unwrap_or(end));
         if known.is_none() {
             bases.push((memory, end));
             end += space.work_bytes().next_multiple_of(ALIGN);
         }
-        (index, lane, space)
+        (id, lane, space)
     });
     let placed = placed.collect();
     (placed, end)

@@ -12,14 +12,14 @@ use std::ops::Range;
 use hopbine_torus::collectives::{Collective, Payload, Share};
 use hopbine_torus::plan::layout::{Counts, Extent};
 use hopbine_torus::plan::{Lane, Plan, Run, Step};
-use hopbine_torus::{Block, Position, Rank};
+use hopbine_torus::{Block, LaneId, Position, Rank};
 
 use smallvec::SmallVec;
 
 use super::checked::{CheckedPlan, LaneFacts};
 use super::geometry::{Geometry, Staged};
 use super::graph::Tracked;
-use super::intervals::Intervals;
+use super::intervals::IntervalMap;
 use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
 use super::regions::{Regions, push_joined};
@@ -45,7 +45,7 @@ pub(crate) struct WorkingSpace<'a> {
     base: Option<(Buffer, u64)>,
     /// For bytes of the space that have not been written: the buffer with their value, and the difference (modulo
     /// 2^64) between the offset in that buffer and the offset in the space.
-    origin: Intervals<(Buffer, u64)>,
+    origin: IntervalMap<(Buffer, u64)>,
     /// Facts about the lane that follow from the plan.
     facts: &'a LaneFacts,
     /// By position, the elements of the block that is there now, if that may be shorter than the position's room.
@@ -55,14 +55,14 @@ pub(crate) struct WorkingSpace<'a> {
 }
 
 impl<'a> WorkingSpace<'a> {
-    /// The space of lane `index` of `plan`.
+    /// The space of lane `id` of `plan`.
     pub(crate) fn new(
         plan: &'a CheckedPlan,
-        index: usize,
+        id: LaneId,
         geometry: &'a Geometry,
         memory: SpaceMemory,
     ) -> Self {
-        let lane = &plan.lanes[index];
+        let lane = &plan.lanes[id.index()];
         let [given, gotten] = geometry.sizes.counts();
         let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
         let base = match lane.space.payload {
@@ -87,7 +87,7 @@ impl<'a> WorkingSpace<'a> {
             };
             let keeps = matches!(memory, SpaceMemory::Work(_))
                 || input_buffer(plan, geometry) == Buffer::Recv;
-            Passing::new(lane, learnt.received[index].iter().map(part), keeps)
+            Passing::new(lane, learnt.received[id.index()].iter().map(part), keeps)
         });
         if let Some(passing) = &passing {
             extent = extent.for_passing(&passing.longest(lens.clone()));
@@ -99,8 +99,8 @@ impl<'a> WorkingSpace<'a> {
             memory,
             extent,
             base,
-            origin: Intervals::new(),
-            facts: plan.facts(index),
+            origin: IntervalMap::new(),
+            facts: plan.facts(id),
             lens,
             passing,
         };
@@ -116,8 +116,8 @@ impl<'a> WorkingSpace<'a> {
 
     /// Identifies the working memory of the space: lanes with the same part share it, except that every lane has its
     /// own for blocks that pass.
-    pub(crate) fn memory_id(&self, index: usize) -> usize {
-        if self.passing.is_some() { index } else { self.lane.part.start as usize }
+    pub(crate) fn memory_id(&self, id: LaneId) -> usize {
+        if self.passing.is_some() { id.index() } else { self.lane.part.start as usize }
     }
 
     /// Sets the start of the space in the working buffer, if it is there.

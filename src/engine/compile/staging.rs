@@ -1,4 +1,4 @@
-//! The layout of one lane's staging, in which messages are packed and land.
+//! The layout of one lane's staging, in which messages are packed and received.
 //!
 //! Three areas, assigned at compile time:
 //! - a ring of slots from which packed messages are sent,
@@ -28,19 +28,19 @@ pub(crate) struct Staging {
     /// The number of this staging's first area.
     first: u64,
     slot_bytes: u64,
-    rings: [Ring; 2],
+    rings: [SlotRing; 2],
     exchange_at: u64,
     /// Largest `exchange_at` of all steps.
     exchange_end: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Ring {
+struct SlotRing {
     slots: u64,
     next: u64,
 }
 
-impl Ring {
+impl SlotRing {
     fn used_slots(self) -> u64 {
         self.next.min(self.slots)
     }
@@ -62,7 +62,7 @@ impl Staging {
             true => need * usual(need * slot_bytes),
             false => need.max(usual(slot_bytes)),
         };
-        let ring = |need: u64| Ring { slots: slots(need), next: 0 };
+        let ring = |need: u64| SlotRing { slots: slots(need), next: 0 };
         let rings = [ring(sends), ring(recvs)];
         Staging { first: number * AREAS, slot_bytes, rings, exchange_at: 0, exchange_end: 0 }
     }
@@ -72,8 +72,8 @@ impl Staging {
         self.slot(0, len)
     }
 
-    /// Allocates a slot for a message to land in.
-    pub(crate) fn land(&mut self, len: u64) -> Region {
+    /// Allocates a slot to receive a message in.
+    pub(crate) fn receive(&mut self, len: u64) -> Region {
         self.slot(1, len)
     }
 
@@ -116,11 +116,11 @@ impl Staging {
     /// The final offset, within the staging, of an allocated offset.
     pub(crate) fn place(&self, offset: u64) -> u64 {
         let within = offset & ((1 << AREA_SHIFT) - 1);
-        let [pack, land] = self.ring_bytes();
+        let [pack, receive] = self.ring_bytes();
         match (offset >> AREA_SHIFT) % AREAS {
             0 => within,
             1 => pack + within,
-            _ => pack + land + within,
+            _ => pack + receive + within,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Blame, Fault};
 use crate::engine::run::port::Port;
 
 /// See the module documentation.
-pub(crate) struct Search<'a> {
+pub(crate) struct BlameSearch<'a> {
     pub(crate) rank: Rank,
     pub(crate) port: &'a Port,
     /// Whether this rank waits at the gates or the flat buffer, and not for a message.
@@ -30,7 +30,7 @@ struct Chain {
     cause: Option<Blame>,
 }
 
-impl Search<'_> {
+impl BlameSearch<'_> {
     fn found(&self, rank: Rank, fault: Fault) -> Option<Blame> {
         Some(Blame { rank, fault, by: self.rank })
     }

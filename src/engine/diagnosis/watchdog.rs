@@ -20,7 +20,7 @@ use crate::Rank;
 use crate::endpoint::{Status, gossip_peers};
 use crate::error::{Awaited, Blame, Error, Fault};
 
-use super::search::Search;
+use super::search::BlameSearch;
 use crate::engine::run::group::{OnTimeout, PortGroup};
 use crate::engine::run::port::Port;
 
@@ -327,8 +327,8 @@ impl WaitedFor {
     }
 
     /// A search of at most `patience`, on the port that the wait is for.
-    fn begin_search(self, group: &PortGroup, patience: Duration) -> Search<'_> {
-        Search {
+    fn begin_search(self, group: &PortGroup, patience: Duration) -> BlameSearch<'_> {
+        BlameSearch {
             rank: group.rank,
             port: &group.ports[self.awaited(group).0.index()],
             is_at_hardware: matches!(self, WaitedFor::AllRanks | WaitedFor::Rank(_)),
@@ -337,8 +337,9 @@ impl WaitedFor {
         }
     }
 
-    /// Statuses of the ranks, even if no chain of waits leads to them: see [`Search::survey`]. Notes whether one has
-    /// several communicators. This rank keeps publishing that it waits, since other ranks may check twice meanwhile.
+    /// Statuses of the ranks, even if no chain of waits leads to them: see [`BlameSearch::survey`]. Notes whether one
+    /// has several communicators. This rank keeps publishing that it waits, since other ranks may check twice
+    /// meanwhile.
     fn survey(
         self,
         group: &PortGroup,

@@ -131,11 +131,11 @@ impl Memories {
         }
         let mut own_at = fold.own_at;
         if let Some(at) = own_at
-            && let Some(landed) = self.views.iter().find(|viewed| viewed.instead_of == fold.into)
+            && let Some(viewed) = self.views.iter().find(|viewed| viewed.instead_of == fold.into)
         {
             // A message in a view is not in the fold's region, and so an operand like the others.
             // SAFETY: the view is valid until the next poll.
-            let slice = unsafe { std::slice::from_raw_parts(landed.view.ptr, len) };
+            let slice = unsafe { std::slice::from_raw_parts(viewed.view.ptr, len) };
             self.operands.insert(at as usize, slice);
             own_at = None;
         }

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::planted::{self, Planted};
 use crate::slab::Slab;
 use crate::sync::lock;
-use crate::timeline::Ring;
+use crate::timeline::RecordRing;
 
 use super::failure::Failure;
 use super::hints::Hints;
@@ -86,7 +86,7 @@ pub(crate) struct State {
     pub(super) n_recvs: u32,
     pub(crate) events: Vec<Event>,
     /// The port's records of the timeline, if one is recorded.
-    pub(crate) ring: Option<Ring>,
+    pub(crate) ring: Option<RecordRing>,
     /// The port accepts no further runs.
     pub(crate) is_closed: bool,
     /// An error has ended a drive halfway, and its cause is not known yet: nothing is polled or posted any more.
@@ -138,7 +138,7 @@ impl Port {
         mut endpoint: Box<dyn Endpoint>,
         failure: Arc<Failure>,
         has_worker: bool,
-        ring: Option<Ring>,
+        ring: Option<RecordRing>,
     ) -> Arc<Self> {
         let of_wire = endpoint.registry().map(|wire| (wire.keyless_bytes(), wire.stage_bytes()));
         let (keyless_bytes, stage_bytes) = of_wire.unwrap_or((u64::MAX, None));

@@ -13,7 +13,7 @@ use hopbine_torus::PortId;
 use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, RecvPost, SendPost, Slot, Tag, View, WireError};
 use crate::reduce::Reducer;
-use crate::timeline::{Kind, Record, Sink};
+use crate::timeline::{Record, RecordKind, Sink};
 
 use super::memories::{Memories, Memory};
 use super::port_flags::PortFlags;
@@ -251,7 +251,7 @@ impl PortRun {
                     is_full = true;
                     break;
                 }
-                note(Kind::Send, task, (to, message, from.len), posting);
+                note(RecordKind::Send, task, (to, message, from.len), posting);
                 progress.sends.pop();
                 if posting == Posted::Done {
                     progress.finish(code, task, self.differing);
@@ -281,7 +281,7 @@ impl PortRun {
                         break;
                     }
                 }
-                note(Kind::Recv, task, (from, message, into.len), posting);
+                note(RecordKind::Recv, task, (from, message, into.len), posting);
                 self.recvs_posted += 1;
                 posted = Some(task);
             }
@@ -313,7 +313,7 @@ impl PortRun {
                     self.memories.copy(copy, arrival == Arrival::PastCaches);
                     bytes += copy.into.len;
                 }
-                Kind::Copy
+                RecordKind::Copy
             }
             Task::Fold(span) => {
                 let Some(reducer) = &self.reducer else { unreachable!("checked in `new`") };
@@ -322,7 +322,7 @@ impl PortRun {
                     self.memories.fold(reducer, fold, operands);
                     bytes += fold.into.len;
                 }
-                Kind::Fold
+                RecordKind::Fold
             }
             Task::Send { .. } | Task::Recv { .. } => unreachable!("`locals` holds local tasks"),
         };

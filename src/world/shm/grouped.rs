@@ -8,7 +8,7 @@ use super::regular::input;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::Waiter;
-use crate::endpoint::shm::{Contribution, Entered, Stage};
+use crate::endpoint::shm::{Contribution, Entered, LeaderStage};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
@@ -68,7 +68,7 @@ impl SharedFlatBuffer {
         let ranks = flat.buffer.ranks_of_group(group).clone();
         let is_leader = ranks[0] == me;
         let part = |_| ReadPart { len, part: 0..len, place: 0 };
-        let folded = flat.buffer.stage(entered, Stage::Group, group, len);
+        let folded = flat.buffer.stage(entered, LeaderStage::Group, group, len);
         if is_leader {
             let given = flat.buffer.own(entered, len);
             let own = if call.in_place { given } else { input(call, caller, len) };
@@ -76,7 +76,7 @@ impl SharedFlatBuffer {
             // SAFETY: every contribution has `len` bytes, and the leader's stage has room for as many; no rank reads
             // the stage before it is stamped.
             unsafe { self.read((me, ranks.iter().copied()), part, own, (folded, reducer), find)? };
-            flat.buffer.stage_is_there(entered, Stage::Group);
+            flat.buffer.stage_is_there(entered, LeaderStage::Group);
         }
         let is_result_here = match call.collective {
             Collective::Reduce => call.root == caller.rank,
@@ -85,7 +85,7 @@ impl SharedFlatBuffer {
         if is_result_here {
             let own = if is_leader { group } else { usize::MAX };
             let find = |(group, _)| {
-                self.await_stage((flat, entered), (Stage::Group, group), len, caller, waiter)
+                self.await_stage((flat, entered), (LeaderStage::Group, group), len, caller, waiter)
             };
             let output = (call.recv, reducer);
             // SAFETY: what each leader has written has `len` bytes, and the output has room for them, by the
@@ -96,13 +96,14 @@ impl SharedFlatBuffer {
             return Ok(());
         }
         if is_leader {
-            let result = flat.buffer.stage(entered, Stage::All, group, len);
+            let result = flat.buffer.stage(entered, LeaderStage::All, group, len);
             // SAFETY: the stage has room for `len` bytes, as above; the output has `len` bytes.
             unsafe { copy(call.recv, result, len) };
-            flat.buffer.stage_is_there(entered, Stage::All);
+            flat.buffer.stage_is_there(entered, LeaderStage::All);
             return Ok(());
         }
-        let result = self.await_stage((flat, entered), (Stage::All, group), len, caller, waiter)?;
+        let result =
+            self.await_stage((flat, entered), (LeaderStage::All, group), len, caller, waiter)?;
         // SAFETY: the leader has written `len` bytes, and the output has room for them.
         unsafe { copy(result, call.recv, len) };
         Ok(())
@@ -113,7 +114,7 @@ impl SharedFlatBuffer {
     fn await_stage(
         &self,
         (flat, call): (&mut Flat, Entered),
-        (stage, group): (Stage, usize),
+        (stage, group): (LeaderStage, usize),
         len: usize,
         caller: Caller,
         waiter: &mut dyn Waiter,

@@ -17,7 +17,7 @@ use crate::sync::lock;
 const SHORT_BYTES: usize = 1024;
 
 /// What a rank contributes to a call, and what it reads.
-pub(super) struct Task {
+pub(super) struct FlatTask {
     /// The ranks whose contributions this one may read.
     from: Range<usize>,
     /// Whether this rank contributes.
@@ -90,12 +90,12 @@ impl SharedFlatBuffer {
     }
 
     #[inline(always)]
-    pub(super) fn task(&self, call: &Call, caller: Caller) -> Task {
+    pub(super) fn task(&self, call: &Call, caller: Caller) -> FlatTask {
         let block = block_bytes(call) as usize;
         let all = block * self.n_ranks as usize;
         let (me, root) = (caller.rank as usize, call.root as usize);
         let (is_root, is_last) = (me == root, me + 1 == self.n_ranks as usize);
-        let everybody = Task {
+        let everybody = FlatTask {
             from: 0..self.n_ranks as usize,
             contributes: true,
             len: block,
@@ -105,16 +105,16 @@ impl SharedFlatBuffer {
             unread: None,
         };
         match call.collective {
-            Collective::Barrier => Task { len: 0, part: Some(0), ..everybody },
-            Collective::Allreduce => Task { folds: true, ..everybody },
+            Collective::Barrier => FlatTask { len: 0, part: Some(0), ..everybody },
+            Collective::Allreduce => FlatTask { folds: true, ..everybody },
             // Only the last rank itself reads its contribution, and only in place.
-            Collective::Scan => Task {
+            Collective::Scan => FlatTask {
                 from: 0..me + 1,
                 contributes: !is_last || call.in_place,
                 folds: true,
                 ..everybody
             },
-            Collective::Exscan => Task {
+            Collective::Exscan => FlatTask {
                 from: 0..me,
                 contributes: !is_last,
                 part: (me > 0).then_some(block),
@@ -122,19 +122,21 @@ impl SharedFlatBuffer {
                 ..everybody
             },
             // A contribution has several blocks: see `contribute_alltoall`.
-            Collective::Alltoall => Task { len: 0, ..everybody },
-            Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
+            Collective::Alltoall => FlatTask { len: 0, ..everybody },
+            Collective::Reduce => {
+                FlatTask { folds: true, part: is_root.then_some(block), ..everybody }
+            }
             Collective::Allgather => everybody,
             Collective::Gather => {
-                Task { contributes: !is_root, part: is_root.then_some(block), ..everybody }
+                FlatTask { contributes: !is_root, part: is_root.then_some(block), ..everybody }
             }
-            Collective::Bcast => Task {
+            Collective::Bcast => FlatTask {
                 from: root..root + 1,
                 contributes: is_root,
                 part: (!is_root).then_some(block),
                 ..everybody
             },
-            Collective::Scatter => Task {
+            Collective::Scatter => FlatTask {
                 from: root..root + 1,
                 contributes: is_root,
                 len: all,
@@ -143,7 +145,7 @@ impl SharedFlatBuffer {
                 folds: false,
                 unread: Some(block),
             },
-            Collective::ReduceScatter => Task {
+            Collective::ReduceScatter => FlatTask {
                 len: all,
                 offset: me * block,
                 folds: true,
@@ -185,7 +187,7 @@ impl SharedFlatBuffer {
         &self,
         flat: &mut Flat,
         (call, caller): (&Call, Caller),
-        task: &Task,
+        task: &FlatTask,
         waiter: &mut dyn Waiter,
     ) -> Result<Entered, Error> {
         let entered = self.enter(flat, call, block_bytes(call), waiter)?;
@@ -207,7 +209,7 @@ impl SharedFlatBuffer {
         flat: &mut FlatBuffer,
         entered: Entered,
         (call, caller): (&Call, Caller),
-        task: &Task,
+        task: &FlatTask,
     ) {
         if call.collective == Collective::Alltoall {
             // SAFETY: the caller's promise.
@@ -232,7 +234,7 @@ impl SharedFlatBuffer {
     pub(super) unsafe fn read_result(
         &self,
         (call, caller): (&Call, Caller),
-        (task, reducer): (&Task, Option<&Reducer>),
+        (task, reducer): (&FlatTask, Option<&Reducer>),
         given: *const u8,
         find: impl FnMut((usize, usize)) -> Result<*const u8, Error>,
     ) -> Result<(), Error> {
@@ -240,7 +242,7 @@ impl SharedFlatBuffer {
             // SAFETY: the caller's promise.
             return unsafe { self.read_alltoall(call, caller.rank as usize, find) };
         }
-        let &Task { ref from, len, offset, part, folds, .. } = task;
+        let &FlatTask { ref from, len, offset, part, folds, .. } = task;
         let Some(part) = part else { return Ok(()) };
         let (me, start) = (caller.rank as usize, from.start);
         let input = input(call, caller, len);
@@ -266,7 +268,7 @@ impl SharedFlatBuffer {
     }
 }
 
-impl Task {
+impl FlatTask {
     /// The reducer, if this rank folds.
     ///
     /// # Errors

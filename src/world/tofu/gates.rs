@@ -49,7 +49,7 @@ pub(super) struct Gates {
 
 /// The operation that the gates perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Task {
+enum GateOperation {
     Barrier,
     Words(WordMap),
     Doubles(RealSum),
@@ -58,7 +58,7 @@ enum Task {
 impl Gates {
     /// The operation for a call, or the reason why it cannot be performed. With `any_rounding` the result may differ
     /// in the last bits from that of a plan.
-    fn task(&self, call: &Call, any_rounding: bool) -> Result<Task, Refusal> {
+    fn task(&self, call: &Call, any_rounding: bool) -> Result<GateOperation, Refusal> {
         if call.form != Form::Regular {
             return Err(Refusal::Sizes);
         }
@@ -69,7 +69,7 @@ impl Gates {
         let (op, dtype) = match (call.collective, call.op) {
             (Collective::Barrier, _) => {
                 can(UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER)?;
-                return Ok(Task::Barrier);
+                return Ok(GateOperation::Barrier);
             }
             (Collective::Allreduce, Some(op)) => (op, call.dtype),
             (Collective::Allreduce, None) => return Err(Refusal::Operator),
@@ -77,14 +77,20 @@ impl Gates {
         };
         let (task, most) = if let Some(map) = WordMap::new(dtype, op, self.n_ranks) {
             can(map.op().capability())?;
-            (Task::Words(map), map.max_elements(self.caps.max_uint64_reduction.min(MOST_WORDS)))
+            (
+                GateOperation::Words(map),
+                map.max_elements(self.caps.max_uint64_reduction.min(MOST_WORDS)),
+            )
         } else if let (Op::Sum, Some(sum)) = (op, RealSum::new(dtype)) {
             can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
-            (Task::Doubles(sum), sum.max_elements(self.caps.max_double_reduction.min(MOST_DOUBLES)))
+            (
+                GateOperation::Doubles(sum),
+                sum.max_elements(self.caps.max_double_reduction.min(MOST_DOUBLES)),
+            )
         } else {
             return Err(Refusal::Elements { op, dtype });
         };
-        let is_rounded = matches!(task, Task::Doubles(_));
+        let is_rounded = matches!(task, GateOperation::Doubles(_));
         match call.count {
             count if !(1..=most).contains(&count) => Err(Refusal::Count { most, count }),
             _ if is_rounded && !any_rounding => Err(Refusal::Rounding(dtype)),
@@ -139,7 +145,7 @@ impl GateCall<'_> {
     ///
     /// # Safety
     /// As [`SmallCollectives::perform`].
-    unsafe fn perform(&mut self, task: Task, history: History) -> Result<History, Error> {
+    unsafe fn perform(&mut self, task: GateOperation, history: History) -> Result<History, Error> {
         let (gates, call) = (self.gates, self.call);
         let len = call.count as usize * call.dtype.size_bytes();
         let input = if call.in_place { call.recv.cast_const() } else { call.send };
@@ -148,13 +154,13 @@ impl GateCall<'_> {
         // SAFETY: the same for the output, once the input is not needed any more.
         let output = || unsafe { std::slice::from_raw_parts_mut(call.recv, len) };
         match task {
-            Task::Barrier if history.is_unchecked() => self.check(history),
-            Task::Barrier => {
+            GateOperation::Barrier if history.is_unchecked() => self.check(history),
+            GateOperation::Barrier => {
                 self.set.barrier().map_err(|error| self.failed(error))?;
                 self.wait(|set| set.poll_barrier())?;
                 Ok(history)
             }
-            Task::Words(map) => {
+            GateOperation::Words(map) => {
                 let n_words = map.n_words(call.count);
                 let room = gates.caps.max_uint64_reduction.min(MOST_WORDS) - n_words;
                 let with = history.after(call);
@@ -174,7 +180,7 @@ impl GateCall<'_> {
                 map.decode(data, output());
                 Ok(with)
             }
-            Task::Doubles(sum) => {
+            GateOperation::Doubles(sum) => {
                 let n_doubles = sum.n_doubles(call.count);
                 let with = history.after(call);
                 let (given, expected) = check_doubles(with, gates.n_ranks);

@@ -40,7 +40,7 @@ pub(crate) const CAPACITY: u64 = 4;
 
 /// A notice: four words that only the poster and the poller interpret, and two numbers for the queue's reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct MrqNotice {
     /// Kind, edata and return code, packed by the poster.
     pub meta: u64,
     /// Id of the VCQ on the other side.
@@ -58,7 +58,7 @@ pub(crate) struct Notice {
 /// One entry: exactly a cache line, so that two senders never write to the same line.
 #[repr(C, align(64))]
 #[derive(Default)]
-pub(crate) struct Entry {
+pub(crate) struct MrqEntry {
     seq: AtomicU64,
     words: [AtomicU64; 6],
 }
@@ -66,13 +66,13 @@ pub(crate) struct Entry {
 /// Entries of [`CHUNK`] consecutive indices. Valid when zeroed.
 #[repr(C)]
 pub(crate) struct Chunk {
-    entries: [Entry; CHUNK as usize],
+    entries: [MrqEntry; CHUNK as usize],
 }
 
 #[cfg(any(test, loom))]
 impl Default for Chunk {
     fn default() -> Self {
-        Chunk { entries: std::array::from_fn(|_| Entry::default()) }
+        Chunk { entries: std::array::from_fn(|_| MrqEntry::default()) }
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct RecentChunk {
 
 /// The shared part of a queue. Valid when zeroed.
 #[repr(C, align(64))]
-pub(crate) struct Ring {
+pub(crate) struct NoticeRing {
     /// Next index to assign. Written by all senders.
     tail: AtomicU64,
     pad0: [u64; 7],
@@ -125,9 +125,9 @@ pub(crate) struct Ring {
 }
 
 #[cfg(any(test, loom))]
-impl Default for Ring {
+impl Default for NoticeRing {
     fn default() -> Self {
-        Ring {
+        NoticeRing {
             tail: AtomicU64::new(0),
             pad0: [0; 7],
             head: AtomicU64::new(0),
@@ -170,7 +170,7 @@ impl Slot {
     }
 }
 
-impl Ring {
+impl NoticeRing {
     /// Appends a notice. The capacity is checked once per chunk, so an overflow may be detected up to two chunks
     /// late, and never early. `recent` belongs to the sender and to this queue.
     #[inline]
@@ -178,7 +178,7 @@ impl Ring {
         &self,
         chunks: &impl Chunks,
         recent: &mut RecentChunk,
-        notice: &Notice,
+        notice: &MrqNotice,
     ) -> Result<(), PushError> {
         // Relaxed: the index publishes nothing; `seq` does.
         let index = self.tail.fetch_add(1, Ordering::Relaxed);
@@ -244,8 +244,8 @@ impl Ring {
     }
 
     /// Returns a reader that starts at the first unread notice. At most one may be in use at a time.
-    pub(crate) fn reader(&self) -> Reader {
-        Reader { next: self.head.load(Ordering::Acquire), chunk: 0 }
+    pub(crate) fn reader(&self) -> MrqReader {
+        MrqReader { next: self.head.load(Ordering::Acquire), chunk: 0 }
     }
 
     /// Discards the notices of an earlier owner, up to an index that no sender has used yet. `keep_waiting` is called
@@ -256,7 +256,7 @@ impl Ring {
     pub(crate) fn drain(
         &self,
         chunks: &impl Chunks,
-        reader: &mut Reader,
+        reader: &mut MrqReader,
         mut keep_waiting: impl FnMut() -> bool,
     ) {
         while reader.next < self.tail.load(Ordering::Relaxed) {
@@ -270,17 +270,17 @@ impl Ring {
 }
 
 /// The private state of the queue's only reader.
-pub(crate) struct Reader {
+pub(crate) struct MrqReader {
     next: u64,
     /// Chunk of `next`; 0 if not looked up yet.
     chunk: u64,
 }
 
-impl Reader {
+impl MrqReader {
     /// Returns the next notice, if it is complete.
     // Inlined: polls mostly find nothing, and a call would copy the 48 bytes of a notice once more.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, ring: &Ring, chunks: &impl Chunks) -> Option<Notice> {
+    pub(crate) fn pop(&mut self, ring: &NoticeRing, chunks: &impl Chunks) -> Option<MrqNotice> {
         if self.chunk == 0 {
             // Acquire pairs with the Release of the sender that allocated the chunk.
             let word = ring.table[slot_of(self.next)].load(Ordering::Acquire);
@@ -296,12 +296,19 @@ impl Reader {
         if self.next.is_multiple_of(CHUNK) {
             self.release_chunk(ring);
         }
-        Some(Notice { meta: w[0], vcq: w[1], rmt: w[2], value: w[3], order: w[4], ready_at: w[5] })
+        Some(MrqNotice {
+            meta: w[0],
+            vcq: w[1],
+            rmt: w[2],
+            value: w[3],
+            order: w[4],
+            ready_at: w[5],
+        })
     }
 
     /// Skips a notice that its sender has not written.
     #[cfg(not(loom))]
-    fn skip(&mut self, ring: &Ring) {
+    fn skip(&mut self, ring: &NoticeRing) {
         // Relaxed: `head` publishes it to a later reader.
         ring.hole.store(run_of(self.next), Ordering::Relaxed);
         self.next += 1;
@@ -312,7 +319,7 @@ impl Reader {
 
     /// Frees the chunk: all of its entries have been read, so all of its senders are done with it.
     #[cold]
-    fn release_chunk(&mut self, ring: &Ring) {
+    fn release_chunk(&mut self, ring: &NoticeRing) {
         let _guard = ring.locked();
         // Relaxed: the lock orders all accesses to the data that it guards. With this order of stores a reader that
         // dies between them loses at most a chunk.

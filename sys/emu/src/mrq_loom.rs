@@ -9,7 +9,7 @@ use loom::thread;
 
 /// A ring whose chunks are created beforehand, because loom's atomics cannot be created from zeros.
 struct Model {
-    ring: Ring,
+    ring: NoticeRing,
     chunks: Vec<Chunk>,
     made: loom::sync::atomic::AtomicU64,
 }
@@ -26,16 +26,16 @@ impl Chunks for Model {
 
 fn model() -> Arc<Model> {
     Arc::new(Model {
-        ring: Ring::default(),
+        ring: NoticeRing::default(),
         chunks: (0..4).map(|_| Chunk::default()).collect(),
         made: loom::sync::atomic::AtomicU64::new(0),
     })
 }
 
 /// No word is 0, so that a word that is read too early is detected.
-fn notice(sender: u64, n: u64) -> Notice {
+fn notice(sender: u64, n: u64) -> MrqNotice {
     let v = sender * 16 + n + 1;
-    Notice {
+    MrqNotice {
         meta: v,
         vcq: sender + 1,
         rmt: v << 8,

@@ -34,13 +34,13 @@ impl Chunks for Heap {
     }
 }
 
-fn notice(sender: u64, n: u64) -> Notice {
-    Notice { vcq: sender, rmt: n, value: n ^ 0xff, ready_at: 3, ..Notice::default() }
+fn notice(sender: u64, n: u64) -> MrqNotice {
+    MrqNotice { vcq: sender, rmt: n, value: n ^ 0xff, ready_at: 3, ..MrqNotice::default() }
 }
 
 #[test]
 fn a_queue_in_normal_use_stays_small() {
-    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    let (ring, heap) = (Box::<NoticeRing>::default(), Heap::default());
     let mut reader = ring.reader();
     for i in 0..20 * CAPACITY {
         ring.push(&heap, &mut RecentChunk::default(), &notice(0, i)).unwrap();
@@ -52,7 +52,7 @@ fn a_queue_in_normal_use_stays_small() {
 
 #[test]
 fn a_full_queue_keeps_everything_and_then_overflows() {
-    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    let (ring, heap) = (Box::<NoticeRing>::default(), Heap::default());
     let mut reader = ring.reader();
     // The test starts near the end of the window and continues across it.
     for i in 0..SLOTS as u64 * CHUNK - 1000 {
@@ -73,7 +73,7 @@ fn a_full_queue_keeps_everything_and_then_overflows() {
 
 #[test]
 fn what_an_earlier_owner_left_is_drained() {
-    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    let (ring, heap) = (Box::<NoticeRing>::default(), Heap::default());
     for i in 0..CHUNK + 7 {
         ring.push(&heap, &mut RecentChunk::default(), &notice(1, i)).unwrap();
     }
@@ -90,7 +90,7 @@ fn what_an_earlier_owner_left_is_drained() {
 /// slow does no harm.
 #[test]
 fn a_notice_that_never_comes_is_given_up() {
-    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    let (ring, heap) = (Box::<NoticeRing>::default(), Heap::default());
     ring.push(&heap, &mut RecentChunk::default(), &notice(1, 0)).unwrap();
     let dead = ring.tail.fetch_add(1, Ordering::Relaxed);
     ring.push(&heap, &mut RecentChunk::default(), &notice(1, 2)).unwrap();
@@ -116,7 +116,7 @@ fn a_notice_that_never_comes_is_given_up() {
 /// The owner that gave up a notice is gone before its reader has passed the chunk.
 #[test]
 fn a_given_up_notice_is_remembered_for_the_next_owner() {
-    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    let (ring, heap) = (Box::<NoticeRing>::default(), Heap::default());
     ring.push(&heap, &mut RecentChunk::default(), &notice(1, 0)).unwrap();
     let dead = ring.tail.fetch_add(1, Ordering::Relaxed);
     ring.drain(&heap, &mut ring.reader(), || false);
@@ -142,7 +142,7 @@ fn a_queue_without_memory_overflows() {
             unreachable!("there is none")
         }
     }
-    let ring = Box::<Ring>::default();
+    let ring = Box::<NoticeRing>::default();
     assert_eq!(
         ring.push(&Nothing, &mut RecentChunk::default(), &notice(0, 0)),
         Err(PushError::Overflow)
@@ -153,7 +153,7 @@ fn a_queue_without_memory_overflows() {
 #[test]
 fn senders_keep_their_order() {
     const EACH: u64 = 60_000;
-    let (ring, heap) = (Box::<Ring>::default(), Heap::default());
+    let (ring, heap) = (Box::<NoticeRing>::default(), Heap::default());
     std::thread::scope(|s| {
         let send = |sender| {
             let (ring, heap) = (&ring, &heap);

@@ -58,7 +58,7 @@ pub fn splits<'a>(
                 return None;
             }
             let twice = ends(&found.schedule, &prediction, 2.0);
-            let lane = |(once, twice): (f64, f64)| Lane {
+            let lane = |(once, twice): (f64, f64)| LaneTime {
                 fixed: 2.0 * once - twice,
                 slope: (twice - once) * f64::from(parts),
             };
@@ -110,13 +110,13 @@ fn ends(schedule: &Schedule, prediction: &Prediction, machine: &Machine, bytes: 
 }
 
 /// The time of a lane, ns: without data, and in addition for all data.
-struct Lane {
+struct LaneTime {
     fixed: f64,
     slope: f64,
 }
 
 /// The parts of lanes, of 1, with which all end at once, each at least `least`; `None` if more data take no longer.
-fn at_once(lanes: &[Lane], least: f64) -> Option<Vec<f64>> {
+fn at_once(lanes: &[LaneTime], least: f64) -> Option<Vec<f64>> {
     if lanes.iter().any(|lane| lane.slope <= 0.0) {
         return None;
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn parts_end_at_once() {
-        let lane = |fixed, slope| Lane { fixed, slope };
+        let lane = |fixed, slope| LaneTime { fixed, slope };
         let lanes = [lane(10.0, 100.0), lane(20.0, 100.0), lane(10.0, 200.0)];
         let shares = at_once(&lanes, 0.0).unwrap();
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);

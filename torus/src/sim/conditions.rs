@@ -105,14 +105,14 @@ impl<'a> CheckedConditions<'a> {
     }
 
     /// The blocks of a lane at its positions, if blocks differ in length.
-    pub fn blocks(&self, flow: &'a dyn Flow, lane: LaneId) -> Option<Blocks<'a>> {
+    pub fn blocks(&self, flow: &'a dyn Flow, lane: LaneId) -> Option<BlockLengths<'a>> {
         let weights = &self.conditions.blocks[..];
-        (!weights.is_empty()).then(|| Blocks::new(flow, lane, weights, self.mean))
+        (!weights.is_empty()).then(|| BlockLengths::new(flow, lane, weights, self.mean))
     }
 }
 
 /// The blocks at the positions of all ranks.
-pub(super) struct Blocks<'a> {
+pub(super) struct BlockLengths<'a> {
     flow: &'a dyn Flow,
     lane: LaneId,
     weights: &'a [f64],
@@ -122,9 +122,9 @@ pub(super) struct Blocks<'a> {
     lengths: Vec<Vec<f64>>,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockLengths<'a> {
     fn new(flow: &'a dyn Flow, lane: LaneId, weights: &'a [f64], mean: f64) -> Self {
-        let mut blocks = Blocks { flow, lane, weights, mean, lengths: Vec::new() };
+        let mut blocks = BlockLengths { flow, lane, weights, mean, lengths: Vec::new() };
         if flow.lanes()[lane.index()].space.payload == Payload::Pairs {
             blocks.lengths =
                 Rank::first(flow.n_ranks()).map(|rank| blocks.at_start(rank)).collect();
@@ -147,7 +147,7 @@ impl<'a> Blocks<'a> {
 
     /// Visits the messages of a step, each with the number of positions that it would carry if all blocks were equal.
     pub fn step(&mut self, step: StepId, visit: &mut dyn FnMut(Rank, Rank, f64)) {
-        let Blocks { flow, lane, weights, mean, ref mut lengths } = *self;
+        let BlockLengths { flow, lane, weights, mean, ref mut lengths } = *self;
         let mut moved = Vec::new();
         let mut count = |message: Message<'_>| {
             let Message { from, to, runs } = message;

@@ -4,70 +4,70 @@ use std::collections::BTreeMap;
 
 use hopbine_torus::Rank;
 
-use super::curve::{Curve, Point};
-use super::layout::{Layout, NODE};
+use super::curve::{Bezier, Point};
+use super::layout::{NODE, ShapeDrawing};
 use crate::plan::Subject;
 
 /// Direction of the data between the rank and a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flow {
+pub enum FlowDirection {
     Both,
     Send,
     Recv,
 }
 
-impl Flow {
+impl FlowDirection {
     /// Name of the direction in the picture's data attributes.
     pub fn name(self) -> &'static str {
         match self {
-            Flow::Both => "both",
-            Flow::Send => "send",
-            Flow::Recv => "recv",
+            FlowDirection::Both => "both",
+            FlowDirection::Send => "send",
+            FlowDirection::Recv => "recv",
         }
     }
 }
 
 /// All steps in which a lane exchanges with one peer in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct PeerExchange {
     pub lane: usize,
     pub peer: Rank,
-    pub flow: Flow,
+    pub flow: FlowDirection,
     pub steps: Vec<usize>,
 }
 
 /// An exchange with its curve from the rank to the peer. A curve that leaves the picture on one side and returns on
 /// the other has several pieces.
 pub struct Arrow {
-    pub exchange: Exchange,
-    pub pieces: Vec<Curve>,
+    pub exchange: PeerExchange,
+    pub pieces: Vec<Bezier>,
 }
 
 /// The exchanges of a plan, by lane and peer.
-pub fn exchanges(subject: &Subject) -> Vec<Exchange> {
-    let mut steps: BTreeMap<(usize, Rank, Flow), Vec<usize>> = BTreeMap::new();
+pub fn exchanges(subject: &Subject) -> Vec<PeerExchange> {
+    let mut steps: BTreeMap<(usize, Rank, FlowDirection), Vec<usize>> = BTreeMap::new();
     for (lane, lane_plan) in subject.plan.lanes.iter().enumerate() {
         for (number, step) in lane_plan.steps.iter().enumerate() {
             let mut note = |peer, flow| steps.entry((lane, peer, flow)).or_default().push(number);
             for send in &step.sends {
                 let is_both = step.recvs.iter().any(|recv| recv.peer == send.peer);
-                note(send.peer, if is_both { Flow::Both } else { Flow::Send });
+                note(send.peer, if is_both { FlowDirection::Both } else { FlowDirection::Send });
             }
             for recv in &step.recvs {
                 if !step.sends.iter().any(|send| send.peer == recv.peer) {
-                    note(recv.peer, Flow::Recv);
+                    note(recv.peer, FlowDirection::Recv);
                 }
             }
         }
     }
     steps
         .into_iter()
-        .map(|((lane, peer, flow), steps)| Exchange { lane, peer, flow, steps })
+        .map(|((lane, peer, flow), steps)| PeerExchange { lane, peer, flow, steps })
         .collect()
 }
 
 /// The largest number of exchanges with one peer.
-pub fn largest_bundle(exchanges: &[Exchange]) -> usize {
+pub fn largest_bundle(exchanges: &[PeerExchange]) -> usize {
     let mut counts: BTreeMap<Rank, usize> = BTreeMap::new();
     exchanges.iter().for_each(|exchange| *counts.entry(exchange.peer).or_default() += 1);
     counts.into_values().max().unwrap_or(0)
@@ -92,11 +92,15 @@ const LANE: f64 = 15.0;
 const BEYOND: f64 = 92.0;
 
 /// The arrows of a plan.
-pub fn arrows(subject: &Subject, layout: &Layout, exchanges: Vec<Exchange>) -> Vec<Arrow> {
+pub fn arrows(
+    subject: &Subject,
+    layout: &ShapeDrawing,
+    exchanges: Vec<PeerExchange>,
+) -> Vec<Arrow> {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
     let here = layout.components(map.coord_of(shape, subject.plan.rank));
     // A bundle consists of all exchanges with the same displacement.
-    let mut bundles: BTreeMap<Vec<i64>, Vec<Exchange>> = BTreeMap::new();
+    let mut bundles: BTreeMap<Vec<i64>, Vec<PeerExchange>> = BTreeMap::new();
     for exchange in exchanges {
         let there = layout.components(map.coord_of(shape, exchange.peer));
         let by = (0..here.len()).map(|k| layout.offset(k, here[k], there[k])).collect();
@@ -149,7 +153,13 @@ fn clearance(hops: u64) -> f64 {
     ((NODE + 9.0) / (4.0 * t * (1.0 - t))).min(90.0)
 }
 
-fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f64) -> Arrow {
+fn arrow(
+    exchange: PeerExchange,
+    layout: &ShapeDrawing,
+    here: &[i64],
+    by: &[i64],
+    bulge: f64,
+) -> Arrow {
     let there: Vec<i64> = here.iter().zip(by).map(|(a, b)| a + b).collect();
     let is_inside = |k: usize| (0..i64::from(layout.axes()[k].size)).contains(&there[k]);
     let leaves = !layout.is_circle() && !(0..by.len()).all(is_inside);
@@ -157,7 +167,7 @@ fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f
     if leaves && by.iter().map(|b| b.unsigned_abs()).sum::<u64>() == 1 {
         return around(exchange, layout, (start, end), &there, bulge);
     }
-    let whole = Curve::bulging(start, end, bulge);
+    let whole = Bezier::bulging(start, end, bulge);
     // Leaves room for the arrow heads.
     let gap = NODE + 3.0;
     let (first, last) = (whole.leaves(gap), 1.0 - whole.reversed().leaves(gap));
@@ -197,8 +207,8 @@ fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f
 /// The arrow to the neighbour across the border: two stubs whose length does not depend on the distance between
 /// neighbours, so that the arrows of a bundle can be distinguished.
 fn around(
-    exchange: Exchange,
-    layout: &Layout,
+    exchange: PeerExchange,
+    layout: &ShapeDrawing,
     (start, end): (Point, Point),
     there: &[i64],
     bulge: f64,
@@ -209,7 +219,7 @@ fn around(
         .map(|(&at, axis)| at.rem_euclid(i64::from(axis.size)))
         .collect();
     let way = (end - start).unit() * (2.0 * BEYOND * layout.scale);
-    let whole = Curve::bulging(start, start + way, bulge);
+    let whole = Bezier::bulging(start, start + way, bulge);
     let gap = NODE + 3.0;
     let (first, last) = (whole.leaves(gap), 1.0 - whole.reversed().leaves(gap));
     let jump = layout.point(&inside) - (start + way);

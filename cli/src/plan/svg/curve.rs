@@ -53,20 +53,20 @@ impl Mul<f64> for Point {
 
 /// A quadratic Bézier curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Curve {
+pub struct Bezier {
     pub start: Point,
     pub control: Point,
     pub end: Point,
 }
 
-impl Curve {
+impl Bezier {
     /// The curve from `start` to `end` whose middle is `bulge` away from the middle of the chord, in the direction of
     /// the chord's normal.
     pub fn bulging(start: Point, end: Point, bulge: f64) -> Self {
         let chord = end - start;
         // The middle of the curve is half as far from the chord as the control point.
         let control = (start + end) * 0.5 + chord.unit().normal() * (2.0 * bulge);
-        Curve { start, control, end }
+        Bezier { start, control, end }
     }
 
     /// The point at parameter `t`, 0 at the start and 1 at the end.
@@ -81,23 +81,23 @@ impl Curve {
     }
 
     /// The part of the curve between two parameters.
-    pub fn part(&self, from: f64, to: f64) -> Curve {
+    pub fn part(&self, from: f64, to: f64) -> Bezier {
         let (start, end) = (self.at(from), self.at(to));
         // By the blossom of the curve, the control point of a part is linear in both parameters.
         let control = self.start * ((1.0 - from) * (1.0 - to))
             + self.control * (from * (1.0 - to) + to * (1.0 - from))
             + self.end * (from * to);
-        Curve { start, control, end }
+        Bezier { start, control, end }
     }
 
     /// The curve translated by a vector.
-    pub fn shifted(&self, by: Point) -> Curve {
-        Curve { start: self.start + by, control: self.control + by, end: self.end + by }
+    pub fn shifted(&self, by: Point) -> Bezier {
+        Bezier { start: self.start + by, control: self.control + by, end: self.end + by }
     }
 
     /// The curve with start and end exchanged.
-    pub fn reversed(&self) -> Curve {
-        Curve { start: self.end, control: self.control, end: self.start }
+    pub fn reversed(&self) -> Bezier {
+        Bezier { start: self.end, control: self.control, end: self.start }
     }
 
     /// The first parameter at which the distance from the start reaches `radius`.
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn parts_lie_on_the_curve() {
-        let curve = Curve::bulging(Point::new(0.0, 0.0), Point::new(100.0, 0.0), 20.0);
+        let curve = Bezier::bulging(Point::new(0.0, 0.0), Point::new(100.0, 0.0), 20.0);
         assert_eq!(curve.at(0.5), Point::new(50.0, 20.0));
         let part = curve.part(0.25, 0.75);
         for i in 0..=4 {

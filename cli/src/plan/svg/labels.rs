@@ -2,10 +2,10 @@
 
 use super::arrows::{Arrow, step_label};
 use super::curve::Point;
-use super::layout::{Layout, NODE};
+use super::layout::{NODE, ShapeDrawing};
 
 /// A placed step label.
-pub struct Label {
+pub struct StepLabel {
     pub text: String,
     pub lane: usize,
     pub at: Point,
@@ -19,9 +19,9 @@ pub fn size(text: &str) -> (f64, f64) {
 /// Finds a place for each arrow's label, as near to the arrow's middle as other labels and nodes allow.
 ///
 /// Both ends of an arrow that leaves the picture get a label, since they are far apart.
-pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
+pub fn place(arrows: &[Arrow], layout: &ShapeDrawing) -> Vec<StepLabel> {
     let nodes: Vec<Point> = layout.coordinates().iter().map(|at| layout.point(at)).collect();
-    let mut placed: Vec<Label> = Vec::new();
+    let mut placed: Vec<StepLabel> = Vec::new();
     for arrow in arrows {
         let text = step_label(&arrow.exchange.steps);
         let last = arrow.pieces.len() - 1;
@@ -42,7 +42,7 @@ pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
                 // Of equal candidates the first, which is the nearest to the middle.
                 .min_by(|a, b| a.1.total_cmp(&b.1));
             if let Some((at, _)) = best {
-                placed.push(Label { text: text.clone(), lane: arrow.exchange.lane, at });
+                placed.push(StepLabel { text: text.clone(), lane: arrow.exchange.lane, at });
             }
         }
     }
@@ -50,7 +50,7 @@ pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
 }
 
 /// Area of a label at `at` that overlaps other labels and nodes.
-fn hidden(text: &str, at: Point, placed: &[Label], nodes: &[Point]) -> f64 {
+fn hidden(text: &str, at: Point, placed: &[StepLabel], nodes: &[Point]) -> f64 {
     let own = size(text);
     let shared = |other: Point, (width, height): (f64, f64)| {
         let x = (own.0 + width) / 2.0 - (at.x - other.x).abs();

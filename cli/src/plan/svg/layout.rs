@@ -16,7 +16,7 @@ pub const MAX_NODES: u32 = 600;
 pub const NODE: f64 = 15.0;
 
 /// The drawing of a shape.
-pub struct Layout {
+pub struct ShapeDrawing {
     /// The drawn dimensions, by their numbers in the shape: those of size above 1.
     pub dims: Vec<usize>,
     axes: Vec<Axis>,
@@ -35,7 +35,7 @@ enum Kind {
     },
 }
 
-impl Layout {
+impl ShapeDrawing {
     /// The layout of a shape, enlarged so that `bundle` arrows fit between neighbours.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Layout {
                 radius: (f64::from(shape.n_ranks()) * 84.0 * scale / TAU).max(130.0),
             },
         };
-        Ok(Layout { dims, axes, kind, scale })
+        Ok(ShapeDrawing { dims, axes, kind, scale })
     }
 
     /// Whether the shape is drawn as one circle.
@@ -168,7 +168,7 @@ mod tests {
     fn no_two_nodes_touch() {
         for text in ["1", "2", "16", "600", "4x4", "8x8", "2x3x2", "4x4x4", "4x6x4", "8x8x8", "1x6"]
         {
-            let layout = Layout::new(&text.parse().unwrap(), 4).unwrap();
+            let layout = ShapeDrawing::new(&text.parse().unwrap(), 4).unwrap();
             let points: Vec<Point> =
                 layout.coordinates().iter().map(|at| layout.point(at)).collect();
             for (i, &a) in points.iter().enumerate() {
@@ -184,7 +184,7 @@ mod tests {
         for (text, expected) in
             [("2x2x2x2", "2x2x2x2 has 4"), ("601", "601 has 601"), ("48x69x48", "up to 600 nodes")]
         {
-            let error = Layout::new(&text.parse().unwrap(), 4).err().unwrap().to_string();
+            let error = ShapeDrawing::new(&text.parse().unwrap(), 4).err().unwrap().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

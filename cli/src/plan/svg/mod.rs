@@ -17,7 +17,7 @@ use super::Subject;
 use crate::error::CliError;
 use arrows::Arrow;
 use curve::Point;
-use layout::{Layout, NODE};
+use layout::{NODE, ShapeDrawing};
 
 /// Space around the torus for wrap-around arrows.
 const MARGIN: f64 = 92.0;
@@ -31,7 +31,7 @@ const HEADING: f64 = 66.0;
 /// [`CliError::NotDrawn`] if the shape cannot be drawn legibly.
 pub fn draw(subject: &Subject) -> Result<String, CliError> {
     let exchanges = arrows::exchanges(subject);
-    let layout = Layout::new(&subject.schedule.shape, arrows::largest_bundle(&exchanges))?;
+    let layout = ShapeDrawing::new(&subject.schedule.shape, arrows::largest_bundle(&exchanges))?;
     let arrows = arrows::arrows(subject, &layout, exchanges);
     let (low, high) = extent(&layout, &arrows);
     let legend = panels::legend(subject, &layout, &arrows);
@@ -72,7 +72,7 @@ pub fn draw(subject: &Subject) -> Result<String, CliError> {
 }
 
 /// The two corners of the box around the torus and its arrows.
-fn extent(layout: &Layout, arrows: &[Arrow]) -> (Point, Point) {
+fn extent(layout: &ShapeDrawing, arrows: &[Arrow]) -> (Point, Point) {
     let (mut low, mut high) = layout.bounds();
     let around = if layout.is_circle() { NODE + 34.0 } else { MARGIN };
     (low, high) = (low - Point::new(around, around), high + Point::new(around, around));

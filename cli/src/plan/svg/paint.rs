@@ -5,10 +5,10 @@ use hopbine_torus::geometry::AxisLink;
 use svg::node::element::path::Data;
 use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text, Title};
 
-use super::arrows::{Arrow, Exchange, Flow};
-use super::curve::{Curve, Point};
-use super::labels::{self, Label};
-use super::layout::{Layout, NODE};
+use super::arrows::{Arrow, FlowDirection, PeerExchange};
+use super::curve::{Bezier, Point};
+use super::labels::{self, StepLabel};
+use super::layout::{NODE, ShapeDrawing};
 use crate::plan::Subject;
 
 /// Colour of the background.
@@ -50,7 +50,7 @@ pub fn text(content: &str, at: Point, size: f64, colour: &str) -> Text {
 }
 
 /// All links; wrap-around links are short stubs beyond the border.
-pub fn links(layout: &Layout) -> Group {
+pub fn links(layout: &ShapeDrawing) -> Group {
     let mut group = Group::new()
         .set("class", "links")
         .set("stroke", LINK)
@@ -90,7 +90,7 @@ pub fn links(layout: &Layout) -> Group {
 }
 
 /// All nodes with their ranks; the rank itself, the root and the peers are highlighted.
-pub fn nodes(subject: &Subject, layout: &Layout) -> Group {
+pub fn nodes(subject: &Subject, layout: &ShapeDrawing) -> Group {
     let (schedule, plan) = (&subject.schedule, &subject.plan);
     let is_peer = |rank| {
         let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
@@ -151,13 +151,13 @@ pub fn node(name: &str, at: Point, style: NodeStyle, is_root: bool) -> Group {
 pub fn arrows(subject: &Subject, arrows: &[Arrow]) -> Group {
     let mut group = Group::new().set("class", "arrows");
     for arrow in arrows {
-        let Exchange { lane, peer, flow, steps } = &arrow.exchange;
+        let PeerExchange { lane, peer, flow, steps } = &arrow.exchange;
         let numbers: Vec<String> = steps.iter().map(usize::to_string).collect();
         let coord = subject.schedule.map.coord_of(&subject.schedule.shape, *peer);
         let what = match flow {
-            Flow::Both => "exchange with",
-            Flow::Send => "send to",
-            Flow::Recv => "receive from",
+            FlowDirection::Both => "exchange with",
+            FlowDirection::Send => "send to",
+            FlowDirection::Recv => "receive from",
         };
         let title = format!(
             "lane {lane}, step{} {}: {what} rank {peer} at {coord}",
@@ -173,7 +173,10 @@ pub fn arrows(subject: &Subject, arrows: &[Arrow]) -> Group {
             .add(Title::new(title));
         let n = arrow.pieces.len();
         for (i, piece) in arrow.pieces.iter().enumerate() {
-            let heads = (*flow != Flow::Send && i == 0, *flow != Flow::Recv && i == n - 1);
+            let heads = (
+                *flow != FlowDirection::Send && i == 0,
+                *flow != FlowDirection::Recv && i == n - 1,
+            );
             shown = shown.add(line(piece, heads, *flow, lane_colour(*lane)));
         }
         group = group.add(shown);
@@ -184,7 +187,7 @@ pub fn arrows(subject: &Subject, arrows: &[Arrow]) -> Group {
 const HEAD: f64 = 8.5;
 
 /// A piece of an arrow, with heads at its start, its end, both or neither.
-pub fn line(curve: &Curve, heads: (bool, bool), flow: Flow, colour: &str) -> Group {
+pub fn line(curve: &Bezier, heads: (bool, bool), flow: FlowDirection, colour: &str) -> Group {
     let length = (curve.end - curve.start).length().max(1.0);
     let cut = (0.7 * HEAD / length).min(0.4);
     let from = if heads.0 { cut } else { 0.0 };
@@ -197,7 +200,7 @@ pub fn line(curve: &Curve, heads: (bool, bool), flow: Flow, colour: &str) -> Gro
         .quadratic_curve_to((control.0, control.1, end.0, end.1));
     let mut path =
         Path::new().set("d", data).set("fill", "none").set("stroke", colour).set("stroke-width", 2);
-    if flow == Flow::Recv {
+    if flow == FlowDirection::Recv {
         path = path.set("stroke-dasharray", "6 3");
     }
     let mut group = Group::new().add(path);
@@ -221,9 +224,9 @@ pub fn line(curve: &Curve, heads: (bool, bool), flow: Flow, colour: &str) -> Gro
 }
 
 /// The step labels, above everything else.
-pub fn labels(labels: &[Label]) -> Group {
+pub fn labels(labels: &[StepLabel]) -> Group {
     let group = Group::new().set("class", "labels");
-    labels.iter().fold(group, |group, Label { text, lane, at }| {
+    labels.iter().fold(group, |group, StepLabel { text, lane, at }| {
         group.add(label(text, *at, lane_colour(*lane)))
     })
 }

@@ -4,9 +4,9 @@ use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::Step;
 use svg::node::element::{Group, Rectangle, Title};
 
-use super::arrows::{Arrow, Flow};
-use super::curve::{Curve, Point};
-use super::layout::Layout;
+use super::arrows::{Arrow, FlowDirection};
+use super::curve::{Bezier, Point};
+use super::layout::ShapeDrawing;
 use super::paint::{self, FAINT_INK, INK, NodeStyle, lane_colour};
 use crate::plan::Subject;
 
@@ -65,7 +65,7 @@ impl Rows {
 }
 
 /// The legend: lanes by colour, and the signs in use. Signs are drawn around the origin.
-pub fn legend(subject: &Subject, layout: &Layout, arrows: &[Arrow]) -> Panel {
+pub fn legend(subject: &Subject, layout: &ShapeDrawing, arrows: &[Arrow]) -> Panel {
     let centre = Point::new(0.0, 0.0);
     let mut rows = Rows { group: Group::new().set("class", "legend"), y: 0.0 };
     for (lane, lane_plan) in subject.plan.lanes.iter().enumerate() {
@@ -81,13 +81,13 @@ pub fn legend(subject: &Subject, layout: &Layout, arrows: &[Arrow]) -> Panel {
     }
     rows.y += 12.0;
     let flows = [
-        (Flow::Both, (true, true), "sends and receives"),
-        (Flow::Send, (false, true), "sends"),
-        (Flow::Recv, (true, false), "receives"),
+        (FlowDirection::Both, (true, true), "sends and receives"),
+        (FlowDirection::Send, (false, true), "sends"),
+        (FlowDirection::Recv, (true, false), "receives"),
     ];
     for (flow, heads, meaning) in flows {
         if arrows.iter().any(|arrow| arrow.exchange.flow == flow) {
-            let curve = Curve::bulging(Point::new(-18.0, 0.0), Point::new(18.0, 0.0), 0.0);
+            let curve = Bezier::bulging(Point::new(-18.0, 0.0), Point::new(18.0, 0.0), 0.0);
             let sign = Group::new().add(paint::line(&curve, heads, flow, FAINT_INK));
             rows = rows.add(sign, meaning, 21.0);
         }
@@ -117,7 +117,7 @@ pub fn legend(subject: &Subject, layout: &Layout, arrows: &[Arrow]) -> Panel {
 }
 
 /// Direction of each dimension in the picture.
-fn dimension_remarks(layout: &Layout) -> Vec<String> {
+fn dimension_remarks(layout: &ShapeDrawing) -> Vec<String> {
     let ways: &[&str] = match (layout.is_circle(), layout.dims.len()) {
         (true, 0) => &[],
         (true, _) => &["clockwise"],

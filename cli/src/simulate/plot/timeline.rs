@@ -5,20 +5,20 @@ use std::path::Path;
 use hopbine_torus::plan::Flow;
 
 use crate::error::CliError;
-use crate::rows::{Bar, Rows, step_colour};
+use crate::rows::{RowBar, Rows, step_colour};
 use crate::simulate::link_times::LinkTimes;
 use crate::simulate::one::OneCall;
 use crate::simulate::timeline::events;
-use crate::trace::event::Clock;
+use crate::trace::event::FileClock;
 use crate::trace::picture::{self, ALWAYS, MOST_ROWS};
-use crate::trace::sources::Source;
+use crate::trace::sources::TraceSource;
 
 /// Draws the activities of ports.
 ///
 /// # Errors
 /// As [`picture::draw`].
 pub fn draw(call: &OneCall<'_>, path: &Path) -> Result<(), CliError> {
-    let source = Source { clock: Clock::Predicted, events: events(call) };
+    let source = TraceSource { clock: FileClock::Predicted, events: events(call) };
     let fewer = "give fewer --ports, a smaller --torus, or leave out --exact";
     picture::draw(call.title("timeline"), &[source], ALWAYS, fewer, path)
 }
@@ -50,7 +50,7 @@ pub fn draw_links(call: &OneCall<'_>, times: &LinkTimes<'_>, path: &Path) -> Res
             let track = track as f64;
             let (ns, colour) =
                 (carried.ns, step_colour(carried.message.step.index() as u32, rows.n_steps));
-            bars.push(Bar { row, ns, part: track / n_tracks..(track + 1.0) / n_tracks, colour });
+            bars.push(RowBar { row, ns, part: track / n_tracks..(track + 1.0) / n_tracks, colour });
         }
     }
     rows.draw(&bars, path)

@@ -12,24 +12,24 @@ use hopbine_torus::fit::quantile;
 use serde::{Deserialize, Serialize};
 
 use super::median::Median;
-use crate::run::{self, Call, Case, Lists, Reference, verify};
+use crate::run::{self, Call, CollectiveCase, Lists, Reference, verify};
 
 /// An algorithm with a number of ports and a segment length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct CellCandidate {
     pub algorithm: String,
     pub ports: u32,
     /// The longest message in bytes.
     pub segment_bytes: u64,
 }
 
-/// The value of [`Candidate::algorithm`] for the library's own choice.
+/// The value of [`CellCandidate::algorithm`] for the library's own choice.
 pub const AUTO: &str = "auto";
 
-impl Candidate {
+impl CellCandidate {
     /// A call without options. It is measured for comparison only, since no table can name it.
     pub fn without_options() -> Self {
-        Candidate { algorithm: AUTO.to_owned(), ports: 0, segment_bytes: u64::MAX }
+        CellCandidate { algorithm: AUTO.to_owned(), ports: 0, segment_bytes: u64::MAX }
     }
 
     fn options(&self) -> CallOptions {
@@ -47,7 +47,7 @@ impl Candidate {
 /// The measured times of a candidate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TimedCandidate {
-    pub candidate: Candidate,
+    pub candidate: CellCandidate,
     /// Time of a call in seconds, for each round: the median of its calls, each with the time of the slowest rank.
     pub rounds: Vec<f64>,
 }
@@ -58,10 +58,10 @@ pub struct CellResult {
     pub collective: String,
     pub bytes: u64,
     /// All candidates that were not far slower at first. The first is the choice of the reference table, as a plan.
-    /// The second is [`Candidate::without_options`], which may use barrier gates or a flat buffer.
+    /// The second is [`CellCandidate::without_options`], which may use barrier gates or a flat buffer.
     pub timed: Vec<TimedCandidate>,
     /// The fastest candidate, if it is faster than the reference choice, with the ratio of the times, measured again.
-    pub faster: Option<(Candidate, Median)>,
+    pub faster: Option<(CellCandidate, Median)>,
     /// Candidates with wrong results.
     pub wrong: Vec<String>,
 }
@@ -89,7 +89,7 @@ const STALE: u8 = 0xa5;
 /// Makes and times calls of one size.
 pub struct Bench<'a> {
     world: &'a Communicator,
-    case: Case,
+    case: CollectiveCase,
     call: Call,
     lists: Lists,
     send: &'a mut [u8],
@@ -100,7 +100,7 @@ impl<'a> Bench<'a> {
     /// The buffers must have the lengths of the case.
     pub fn new(
         world: &'a Communicator,
-        case: Case,
+        case: CollectiveCase,
         (send, recv): (&'a mut [u8], &'a mut [u8]),
     ) -> Self {
         let rank = world.rank();
@@ -187,17 +187,17 @@ impl<'a> Bench<'a> {
 
 /// Number of trials that are kept for comparison: see [`CellResult::timed`].
 const N_REFERENCES: usize = 2;
-/// Index of the trial of [`Candidate::without_options`].
+/// Index of the trial of [`CellCandidate::without_options`].
 const WITHOUT_OPTIONS: usize = 1;
 
 /// Measures candidates for about `time`. The first candidate must be the choice of the reference table, the second
-/// [`Candidate::without_options`].
+/// [`CellCandidate::without_options`].
 ///
 /// # Errors
 /// The errors of the collectives.
 pub fn measure(
     mut bench: Bench<'_>,
-    candidates: &[Candidate],
+    candidates: &[CellCandidate],
     time: Duration,
 ) -> Result<CellResult, Error> {
     let start = Instant::now();

@@ -23,17 +23,17 @@ use hopbine_torus::{Collective, Shape, sizes as units};
 
 use super::merge;
 use super::{Args, cases::SEGMENTS};
-use crate::args::{Backend, MapArg, Place};
+use crate::args::{BackendArg, MapArg, Place};
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
 use crate::report::{Format, RowsArg};
-use crate::run::{self, Case, Data};
+use crate::run::{self, CollectiveCase, Data};
 use crate::simulate::file::quoted;
 use crate::{launch, progress};
-use cell::{Bench, Candidate, CellResult, agreed, measure};
+use cell::{Bench, CellCandidate, CellResult, agreed, measure};
 use report::{compared, log};
-use staging::{Staging, staging};
-use state::State;
+use staging::{StagingRatios, staging};
+use state::MeasureState;
 
 /// Default time limit.
 const BUDGET: Duration = Duration::from_secs(600);
@@ -41,7 +41,7 @@ const BUDGET: Duration = Duration::from_secs(600);
 /// A call that is measured.
 #[derive(Clone, Copy)]
 struct Call {
-    case: Case,
+    case: CollectiveCase,
     bytes: u64,
 }
 
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
             run::check_memory(&call.case, 0..torus.n_ranks())?;
         }
         let is_unset = BACKEND.get(&from_environment).is_none();
-        let backend = args.backend.or(is_unset.then_some(Backend::Shm));
+        let backend = args.backend.or(is_unset.then_some(BackendArg::Shm));
         return launch::this_program(torus, backend);
     }
     let place = Place { torus: torus.clone(), map: MapArg::ColumnMajor };
@@ -86,7 +86,7 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
     }
     let is_first = comm.rank() == 0;
     let settings = settings(world, &reference_table, args);
-    let mut state = is_first.then(|| State::of(table, &settings)).transpose()?;
+    let mut state = is_first.then(|| MeasureState::of(table, &settings)).transpose()?;
     let budget = args.budget.map_or(BUDGET, |budget| budget.0);
     let bar = is_first.then(|| progress::bar_or_lines(calls.len() as u64, "measuring"));
     let has = state.as_ref().is_some_and(|state| state.staging().is_some());
@@ -184,7 +184,7 @@ fn call(n_ranks: u32, collective: Collective, bytes: u64) -> Call {
     let data = Data { dtype: Dtype::F64, op, n_ranks, seed: 1 };
     let unit = u64::from(collective.n_blocks(n_ranks)) * Dtype::F64.size_bytes() as u64;
     let count = bytes.div_ceil(unit) as usize;
-    let case = Case {
+    let case = CollectiveCase {
         collective,
         data,
         root: 0,
@@ -202,11 +202,11 @@ fn candidates(
     comm: &Communicator,
     reference_table: &Tuning,
     (collective, bytes): (Collective, u64),
-) -> Vec<Candidate> {
+) -> Vec<CellCandidate> {
     let shape = comm.shape();
     let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
     let choice = reference_table.choose(collective, shape, bytes / blocks, comm.n_ports());
-    let first = Candidate {
+    let first = CellCandidate {
         algorithm: choice.algorithm.name.into_owned(),
         ports: choice.ports,
         segment_bytes: choice.segment_bytes,
@@ -214,7 +214,7 @@ fn candidates(
     let counts = super::counts(&args.ports, comm.n_ports().min(super::max_ports(shape)));
     // A segment length of at least the size of all data cuts no message.
     let longest = |segment: u64| segment == SEGMENTS[0] || segment < bytes;
-    let is_same = |other: &Candidate| {
+    let is_same = |other: &CellCandidate| {
         (&other.algorithm, other.ports) == (&first.algorithm, first.ports)
             && (other.segment_bytes == first.segment_bytes
                 || other.segment_bytes.min(first.segment_bytes) >= bytes)
@@ -224,7 +224,7 @@ fn candidates(
         counts.iter().flat_map(move |&ports| {
             let name = name.clone();
             SEGMENTS.into_iter().filter(move |&segment| longest(segment)).map(
-                move |segment_bytes| Candidate {
+                move |segment_bytes| CellCandidate {
                     algorithm: name.to_string(),
                     ports,
                     segment_bytes,
@@ -232,14 +232,14 @@ fn candidates(
             )
         })
     });
-    let others: Vec<Candidate> = others.filter(|other| !is_same(other)).collect();
-    [first, Candidate::without_options()].into_iter().chain(others).collect()
+    let others: Vec<CellCandidate> = others.filter(|other| !is_same(other)).collect();
+    [first, CellCandidate::without_options()].into_iter().chain(others).collect()
 }
 
 /// Allocates the buffers of a call and passes it to `measure`.
 fn with_bench<R>(
     comm: &Communicator,
-    case: Case,
+    case: CollectiveCase,
     measure: impl FnOnce(Bench<'_>) -> Result<R, hopbine::Error>,
 ) -> Result<R, hopbine::Error> {
     let [(mut send, n_send), (mut recv, n_recv)] = case.buffers(comm.rank());
@@ -254,7 +254,7 @@ fn write(
     (shape, settings): (&Shape, &str),
     ports: u32,
     reference_table: &Tuning,
-    state: &State,
+    state: &MeasureState,
 ) -> Result<Outcome, CliError> {
     if let Some(path) = &args.log {
         log(state).write(&RowsArg { format: Format::Csv, output: OutputArg::to(path) })?;
@@ -267,7 +267,7 @@ fn write(
     let otherwise =
         if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
     let mut summary =
-        compared(table.name(), state) + &staging.map_or_else(String::new, Staging::summary);
+        compared(table.name(), state) + &staging.map_or_else(String::new, StagingRatios::summary);
     if !is_named {
         let _ = writeln!(
             summary,
@@ -275,7 +275,7 @@ fn write(
             table.name()
         );
     }
-    let stage_bytes = staging.and_then(Staging::bytes).or(table.stage_bytes());
+    let stage_bytes = staging.and_then(StagingRatios::bytes).or(table.stage_bytes());
     let mut text = format!(
         "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n#\n\
          # Measured by `hopbine tune --measure`: {}.\n#\n",
@@ -304,7 +304,7 @@ fn write(
         let mut sizes: Vec<u64> = of_it.map(|found| found.bytes).collect();
         sizes.sort_unstable();
         let choice = |bytes| {
-            let (Candidate { algorithm, ports, segment_bytes }, _) =
+            let (CellCandidate { algorithm, ports, segment_bytes }, _) =
                 state.of_call(collective, bytes)?.faster.as_ref()?;
             Some((&**algorithm, *ports, *segment_bytes))
         };

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use hopbine_torus::fit::quantile;
 use hopbine_torus::{Collective, sizes as units};
 
-use super::cell::Candidate;
+use super::cell::CellCandidate;
 use super::median::Median;
-use super::state::State;
+use super::state::MeasureState;
 use crate::cells::{Cell as Entry, Column};
 use crate::report::Report;
 use crate::tune::merge::short;
 
 /// The calls that are faster than with the reference table, with confidence intervals.
-pub(super) fn compared(reference_table: &str, state: &State) -> String {
+pub(super) fn compared(reference_table: &str, state: &MeasureState) -> String {
     let mut text = format!(
         "Measured time over that of table {reference_table}; in brackets the 99 % interval of the median, by order statistics:\n"
     );
@@ -45,7 +45,7 @@ pub(super) fn compared(reference_table: &str, state: &State) -> String {
     text
 }
 
-fn shown(Candidate { algorithm, ports, segment_bytes }: &Candidate) -> String {
+fn shown(CellCandidate { algorithm, ports, segment_bytes }: &CellCandidate) -> String {
     let plural = if *ports == 1 { "" } else { "s" };
     match *segment_bytes {
         u64::MAX => format!("{algorithm} ({ports} port{plural})"),
@@ -54,13 +54,13 @@ fn shown(Candidate { algorithm, ports, segment_bytes }: &Candidate) -> String {
 }
 
 /// All measurements, one row each.
-pub(super) fn log(state: &State) -> Report {
+pub(super) fn log(state: &MeasureState) -> Report {
     let rows = state.found().iter().flat_map(|found| {
         found.timed.iter().enumerate().filter(|(_, timed)| !timed.rounds.is_empty()).map(
             |(at, timed)| {
                 let mut sorted = timed.rounds.clone();
                 sorted.sort_by(f64::total_cmp);
-                let Candidate { algorithm, ports, segment_bytes } = &timed.candidate;
+                let CellCandidate { algorithm, ports, segment_bytes } = &timed.candidate;
                 let interval = Median::of(&timed.rounds, 0.95);
                 let us = |seconds: Option<f64>| {
                     seconds.map_or_else(Entry::none, |seconds| {

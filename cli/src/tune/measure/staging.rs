@@ -17,9 +17,9 @@ const SIZES: std::ops::RangeInclusive<u32> = 16..=24;
 
 /// For each size in bytes, the ratio of the time with copies to the time with registrations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Staging(Vec<(u64, Median)>);
+pub struct StagingRatios(Vec<(u64, Median)>);
 
-impl Staging {
+impl StagingRatios {
     /// The size that minimises the product of the ratios up to it, so that no single disturbed ratio decides; 0 if
     /// copies are slower even at the first size, `None` if no call registered memory.
     pub fn bytes(&self) -> Option<u64> {
@@ -61,7 +61,7 @@ pub fn staging(
     world: &Communicator,
     start: Instant,
     time: Duration,
-) -> Result<Option<Staging>, Error> {
+) -> Result<Option<StagingRatios>, Error> {
     let keeps = |mode| matches!(mode, CacheMode::Events { .. } | CacheMode::Trusted { .. });
     let mut kept = [u64::from(world.cache_stats().is_none_or(|stats| keeps(stats.mode)))];
     world.allreduce_in_place(&mut kept, Op::Max)?;
@@ -72,7 +72,7 @@ pub fn staging(
     let plan = CallOptions::new().ports(1).hardware(Hardware::Never);
     let [copies, registers] =
         [u64::MAX, 0].map(|up_to| world.with(plan.clone().stage_bytes(up_to)));
-    let mut found = Staging::default();
+    let mut found = StagingRatios::default();
     for bytes in SIZES.map(|log| 1u64 << log) {
         if agreed(world, start.elapsed() >= time)? {
             return Ok(None);
@@ -115,7 +115,7 @@ mod tests {
             let at = |(log, &value): (usize, &f64)| {
                 (1u64 << (16 + log), Median { value, low: value, high: value })
             };
-            Staging(ratios.iter().enumerate().map(at).collect())
+            StagingRatios(ratios.iter().enumerate().map(at).collect())
         };
         for (ratios, bytes) in [
             (&[][..], None),

@@ -6,13 +6,13 @@ use hopbine_torus::Collective;
 use serde::{Deserialize, Serialize};
 
 use super::cell::CellResult;
-use super::staging::Staging;
+use super::staging::StagingRatios;
 use crate::args;
 use crate::error::CliError;
 use crate::output::{open_part, part_path, replace_part};
 
 /// The measurements and their file, which is replaced as a whole.
-pub struct State {
+pub struct MeasureState {
     path: PathBuf,
     saved: SavedState,
 }
@@ -22,10 +22,10 @@ struct SavedState {
     /// All settings that the measurements depend on, as text.
     of: String,
     found: Vec<CellResult>,
-    staging: Option<Staging>,
+    staging: Option<StagingRatios>,
 }
 
-impl State {
+impl MeasureState {
     /// Reads the measurements for the table in this file; empty if there are none yet.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl State {
         let fresh = SavedState { of: settings.to_owned(), found: Vec::new(), staging: None };
         let text = open_part(&path).and_then(|file| file.map(args::whole).transpose());
         let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
-        let Some(text) = text else { return Ok(State { path, saved: fresh }) };
+        let Some(text) = text else { return Ok(MeasureState { path, saved: fresh }) };
         let wrong = |message: String| CliError::Text { path: path.clone(), message };
         let saved: SavedState = serde_json::from_str(&text).map_err(|error| {
             wrong(format!(
@@ -49,7 +49,7 @@ impl State {
             );
             return Err(wrong(message));
         }
-        Ok(State { path, saved })
+        Ok(MeasureState { path, saved })
     }
 
     /// Whether a call has been measured.
@@ -79,7 +79,7 @@ impl State {
     }
 
     /// The measurements of copies.
-    pub fn staging(&self) -> Option<&Staging> {
+    pub fn staging(&self) -> Option<&StagingRatios> {
         self.saved.staging.as_ref()
     }
 
@@ -87,7 +87,7 @@ impl State {
     ///
     /// # Errors
     /// [`CliError::Write`].
-    pub fn set_staging(&mut self, found: Staging) -> Result<(), CliError> {
+    pub fn set_staging(&mut self, found: StagingRatios) -> Result<(), CliError> {
         self.saved.staging = Some(found);
         self.write()
     }
@@ -118,23 +118,23 @@ mod tests {
             faster: None,
             wrong: Vec::new(),
         };
-        let mut state = State::of(&table, "4 ranks").unwrap();
+        let mut state = MeasureState::of(&table, "4 ranks").unwrap();
         state.add(found(8)).unwrap();
         state.add(found(64)).unwrap();
-        state.set_staging(Staging::default()).unwrap();
-        let again = State::of(&table, "4 ranks").unwrap();
+        state.set_staging(StagingRatios::default()).unwrap();
+        let again = MeasureState::of(&table, "4 ranks").unwrap();
         assert!(again.has(Collective::Bcast, 64) && !again.has(Collective::Bcast, 512));
         assert!(!again.has(Collective::Reduce, 64));
-        assert_eq!((again.found().len(), again.staging()), (2, Some(&Staging::default())));
-        let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
+        assert_eq!((again.found().len(), again.staging()), (2, Some(&StagingRatios::default())));
+        let refused = MeasureState::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
         assert!(
             refused.contains("mine.toml.part: it was measured with 4 ranks, not with 5"),
             "{refused}"
         );
         again.finish();
-        assert!(State::of(&table, "5 ranks").unwrap().found().is_empty());
+        assert!(MeasureState::of(&table, "5 ranks").unwrap().found().is_empty());
         std::fs::write(directory.path().join("mine.toml.part"), "{").unwrap();
-        let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
+        let refused = MeasureState::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
         assert!(refused.contains("remove it to start again"), "{refused}");
     }
 
@@ -144,19 +144,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [table, target] = ["mine.toml", "target"].map(|name| directory.path().join(name));
         let part = part_path(&table);
-        let mut state = State::of(&table, "4 ranks").unwrap();
-        state.set_staging(Staging::default()).unwrap();
+        let mut state = MeasureState::of(&table, "4 ranks").unwrap();
+        state.set_staging(StagingRatios::default()).unwrap();
         std::fs::rename(&part, &target).unwrap();
         let before = std::fs::read(&target).unwrap();
         std::os::unix::fs::symlink(&target, &part).unwrap();
         state.saved.of.push_str(" or more");
-        assert!(state.write().is_err() && State::of(&table, "4 ranks").is_err());
+        assert!(state.write().is_err() && MeasureState::of(&table, "4 ranks").is_err());
         assert_eq!(std::fs::read(&target).unwrap(), before);
         assert!(part.is_symlink());
         std::fs::remove_file(&part).unwrap();
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, &part, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let refused = State::of(&table, "4 ranks").map(drop).unwrap_err().to_string();
+        let refused = MeasureState::of(&table, "4 ranks").map(drop).unwrap_err().to_string();
         assert!(refused.contains("mine.toml.part: it is not a regular file"), "{refused}");
     }
 }

@@ -25,7 +25,7 @@ mod packet;
 mod rank;
 mod ranks;
 
-use super::heap::Heap;
+use super::heap::SimHeap;
 use super::memory::Forbidden;
 use super::params::WireParams;
 use super::trace::{Trace, TraceStep};
@@ -34,7 +34,7 @@ pub(super) use device::Device;
 pub(super) use device::Listener;
 pub use packet::Fate;
 use packet::Scheduled;
-pub(super) use packet::{Action, Body, Packet, Put};
+pub(super) use packet::{SimAction, SimBody, SimPacket, SimPut};
 use rank::OneRank;
 pub(super) use rank::{Life, PortState};
 
@@ -58,21 +58,21 @@ pub(crate) struct Config {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct Net(Mutex<Core>);
+pub(super) struct Net(Mutex<NetState>);
 
 impl Net {
     pub(super) fn new(setup: &Config) -> Self {
-        Net(Mutex::new(Core::new(setup)))
+        Net(Mutex::new(NetState::new(setup)))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, NetState> {
         lock(&self.0)
     }
 }
 
 /// A message that stays in its sender's memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RendezvousSend {
+pub(super) struct SimRendezvousSend {
     /// The sender's rank and port.
     pub(super) of: (Rank, PortId),
     pub(super) slot: Slot,
@@ -81,7 +81,7 @@ pub(super) struct RendezvousSend {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct Core {
+pub(super) struct NetState {
     now: u64,
     pub(super) rng: Xoshiro256PlusPlus,
     pub(super) params: WireParams,
@@ -96,24 +96,24 @@ pub(super) struct Core {
     /// Ranks that have not ended, and are not dead.
     n_living: usize,
     n_open: usize,
-    rendezvous_sends: FxHashMap<u64, RendezvousSend>,
+    rendezvous_sends: FxHashMap<u64, SimRendezvousSend>,
     next_rendezvous: u64,
     pub(super) trace: Trace,
     pub(super) forbidden: Forbidden,
-    pub(super) heap: Heap,
+    pub(super) heap: SimHeap,
     violations: Vec<String>,
     may_leave: bool,
     is_over: bool,
     limit: u64,
 }
 
-impl Core {
+impl NetState {
     fn new(setup: &Config) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
         let drawn = WireParams::draw(&mut rng, &mut Xoshiro256PlusPlus::seed_from_u64(!setup.seed));
         let (n_ranks, n_ports) = setup.size;
         let n = n_ranks as usize;
-        Core {
+        NetState {
             now: 0,
             rng,
             params: if setup.is_calm { WireParams::calm() } else { drawn },
@@ -129,7 +129,7 @@ impl Core {
             next_rendezvous: 0,
             trace: Trace::new(setup.keeps_entries),
             forbidden: Forbidden::default(),
-            heap: Heap::new(setup.seed, n),
+            heap: SimHeap::new(setup.seed, n),
             violations: Vec::new(),
             may_leave: false,
             is_over: false,
@@ -185,24 +185,24 @@ impl Core {
         }
     }
 
-    fn schedule(&mut self, at: u64, action: Action) {
+    fn schedule(&mut self, at: u64, action: SimAction) {
         self.n_scheduled += 1;
         self.queue.push(Reverse(Scheduled { at, number: self.n_scheduled, action }));
     }
 
     /// Has something happen after a random time.
-    pub(super) fn later(&mut self, action: Action) {
+    pub(super) fn later(&mut self, action: SimAction) {
         let at = self.now + self.latency();
         self.schedule(at, action);
     }
 
     /// Has something happen after this time.
-    pub(super) fn after(&mut self, ns: u64, action: Action) {
+    pub(super) fn after(&mut self, ns: u64, action: SimAction) {
         self.schedule(self.now.saturating_add(ns), action);
     }
 
-    pub(super) fn send(&mut self, from: Rank, port: PortId, to: Rank, packet: Packet) {
-        self.later(Action::Packet { from, to, port, packet });
+    pub(super) fn send(&mut self, from: Rank, port: PortId, to: Rank, packet: SimPacket) {
+        self.later(SimAction::Packet { from, to, port, packet });
     }
 
     pub(super) fn port(&mut self, rank: Rank, port: PortId) -> &mut PortState {
@@ -235,30 +235,30 @@ impl Core {
         }
     }
 
-    fn perform(&mut self, action: Action) {
+    fn perform(&mut self, action: SimAction) {
         match action {
-            Action::Wake(rank, number) => {
+            SimAction::Wake(rank, number) => {
                 if self.ranks[rank as usize].pauses == number {
                     self.wake(rank);
                 }
             }
-            Action::Packet { from, to, port, packet } => self.deliver(from, to, port, packet),
-            Action::Read { from, to, port, send } => self.read(from, to, port, send),
-            Action::Put(put) => self.put(put),
-            Action::Report { rank, port, event } => self.report(rank, port, event),
-            Action::Ask { asker, port, about } => self.asked(asker, port, about),
-            Action::Fate(rank, fate) => self.apply_fate(rank, fate),
-            Action::Announce(rank, memory) => self.announce(rank, memory),
-            Action::Unreachable(rank) => self.unreachable_on_device(rank),
-            Action::Continues(rank) => self.go_on(rank),
-            Action::GoOn(rank) => self.wake(rank),
+            SimAction::Packet { from, to, port, packet } => self.deliver(from, to, port, packet),
+            SimAction::Read { from, to, port, send } => self.read(from, to, port, send),
+            SimAction::Put(put) => self.put(put),
+            SimAction::Report { rank, port, event } => self.report(rank, port, event),
+            SimAction::Ask { asker, port, about } => self.asked(asker, port, about),
+            SimAction::Fate(rank, fate) => self.apply_fate(rank, fate),
+            SimAction::Announce(rank, memory) => self.announce(rank, memory),
+            SimAction::Unreachable(rank) => self.unreachable_on_device(rank),
+            SimAction::Continues(rank) => self.go_on(rank),
+            SimAction::GoOn(rank) => self.wake(rank),
         }
     }
 
-    fn deliver(&mut self, from: Rank, to: Rank, port: PortId, packet: Packet) {
+    fn deliver(&mut self, from: Rank, to: Rank, port: PortId, packet: SimPacket) {
         if self.life(to) == Life::Dead {
             let notices = self.params.notices_dead;
-            if matches!(packet, Packet::Message { .. }) && self.chance(notices) {
+            if matches!(packet, SimPacket::Message { .. }) && self.chance(notices) {
                 self.fail_port(from, port, to);
             }
             return;
@@ -297,20 +297,20 @@ impl Core {
             // Its memory can be read, whatever it does.
             _ => self.port(about, port).status.unwrap_or(Status::Busy),
         };
-        self.send(about, port, asker, Packet::Answer(answer));
+        self.send(about, port, asker, SimPacket::Answer(answer));
     }
 
-    pub(super) fn add_rendezvous(&mut self, send: RendezvousSend) -> u64 {
+    pub(super) fn add_rendezvous(&mut self, send: SimRendezvousSend) -> u64 {
         self.next_rendezvous += 1;
         self.rendezvous_sends.insert(self.next_rendezvous, send);
         self.next_rendezvous
     }
 
-    pub(super) fn rendezvous_send(&self, id: u64) -> Option<RendezvousSend> {
+    pub(super) fn rendezvous_send(&self, id: u64) -> Option<SimRendezvousSend> {
         self.rendezvous_sends.get(&id).copied()
     }
 
-    pub(super) fn end_rendezvous(&mut self, id: u64) -> Option<RendezvousSend> {
+    pub(super) fn end_rendezvous(&mut self, id: u64) -> Option<SimRendezvousSend> {
         self.rendezvous_sends.remove(&id)
     }
 
@@ -328,13 +328,13 @@ impl Core {
     /// Whether something of this port is on its way to another rank, and to which.
     pub(super) fn unfenced(&self, rank: Rank, port: PortId) -> Option<Rank> {
         self.queue.iter().find_map(|Reverse(due)| match &due.action {
-            Action::Packet {
+            SimAction::Packet {
                 from,
                 to,
                 port: of,
-                packet: Packet::Message { .. } | Packet::Piece { .. },
+                packet: SimPacket::Message { .. } | SimPacket::Piece { .. },
             }
-            | Action::Read { from, to, port: of, .. }
+            | SimAction::Read { from, to, port: of, .. }
                 if (*from, *of) == (rank, port) && self.life(*to) != Life::Dead =>
             {
                 Some(*to)
@@ -350,14 +350,16 @@ impl Core {
         }
         if !self.rendezvous_sends.is_empty() {
             let n = self.rendezvous_sends.len();
-            self.violations.push(format!("{n} messages are still lent after the end"));
+            self.violations.push(format!("{n} rendezvous have not ended"));
         }
         let is_message = |Reverse(due): &&Reverse<Scheduled>| {
             matches!(
                 due.action,
-                Action::Packet { packet: Packet::Message { .. } | Packet::Piece { .. }, .. }
-                    | Action::Read { .. }
-                    | Action::Put(_)
+                SimAction::Packet {
+                    packet: SimPacket::Message { .. } | SimPacket::Piece { .. },
+                    ..
+                } | SimAction::Read { .. }
+                    | SimAction::Put(_)
             )
         };
         let n = self.queue.iter().filter(is_message).count();

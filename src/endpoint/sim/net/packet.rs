@@ -11,7 +11,7 @@ use crate::error::Blame;
 
 /// Where the bytes of a message are.
 #[derive(Debug)]
-pub(in crate::endpoint::sim) enum Body {
+pub(in crate::endpoint::sim) enum SimBody {
     /// On their way with it.
     Eager(Box<[u8]>),
     /// Kept by the receiver, with the credit that it came for.
@@ -22,11 +22,11 @@ pub(in crate::endpoint::sim) enum Body {
 
 /// What goes from one port to the same port of another rank.
 #[derive(Debug)]
-pub(in crate::endpoint::sim) enum Packet {
+pub(in crate::endpoint::sim) enum SimPacket {
     Message {
         tag: Tag,
         len: u64,
-        body: Body,
+        body: SimBody,
     },
     /// The receiver has read the message of the rendezvous with this number.
     Read(u64),
@@ -46,24 +46,26 @@ pub(in crate::endpoint::sim) enum Packet {
     News(Blame),
 }
 
-impl Packet {
+impl SimPacket {
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Packet::Message { body: Body::Eager(_) | Body::Held(_), .. } => "an eager message",
-            Packet::Message { body: Body::Rendezvous(_), .. } => "a lent message",
-            Packet::Read(_) => "back what was lent",
-            Packet::ClearToSend { .. } => "a clear to send",
-            Packet::Piece { .. } => "a piece",
-            Packet::Credits(_) => "credits",
-            Packet::Answer(_) => "an answer",
-            Packet::News(_) => "news",
+            SimPacket::Message { body: SimBody::Eager(_) | SimBody::Held(_), .. } => {
+                "an eager message"
+            }
+            SimPacket::Message { body: SimBody::Rendezvous(_), .. } => "a request to send",
+            SimPacket::Read(_) => "the end of a rendezvous",
+            SimPacket::ClearToSend { .. } => "a clear to send",
+            SimPacket::Piece { .. } => "a piece",
+            SimPacket::Credits(_) => "credits",
+            SimPacket::Answer(_) => "an answer",
+            SimPacket::News(_) => "news",
         }
     }
 }
 
 /// A message that the device writes to where it is awaited.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::endpoint::sim) struct Put {
+pub(in crate::endpoint::sim) struct SimPut {
     /// The number of the rendezvous.
     pub(in crate::endpoint::sim) id: u64,
     pub(in crate::endpoint::sim) to: (Rank, PortId),
@@ -75,14 +77,14 @@ pub(in crate::endpoint::sim) struct Put {
 
 /// What is to happen at a time.
 #[derive(Debug)]
-pub(in crate::endpoint::sim) enum Action {
+pub(in crate::endpoint::sim) enum SimAction {
     /// The rank's pause of this number is over.
     Wake(Rank, u32),
     Packet {
         from: Rank,
         to: Rank,
         port: PortId,
-        packet: Packet,
+        packet: SimPacket,
     },
     /// The device reads an eager message out of its region, and sends it.
     Read {
@@ -92,7 +94,7 @@ pub(in crate::endpoint::sim) enum Action {
         send: SendPost,
     },
     /// The device writes the next piece of a rendezvous message to the region of its receive.
-    Put(Put),
+    Put(SimPut),
     /// An event comes up.
     Report {
         rank: Rank,
@@ -131,7 +133,7 @@ pub enum Fate {
 pub(super) struct Scheduled {
     pub(super) at: u64,
     pub(super) number: u64,
-    pub(super) action: Action,
+    pub(super) action: SimAction,
 }
 
 impl PartialEq for Scheduled {

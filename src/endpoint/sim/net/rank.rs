@@ -1,12 +1,12 @@
 //! One rank, and what the wire keeps for its ports.
 
-use super::packet::Packet;
+use super::packet::SimPacket;
 use crate::Rank;
 use crate::endpoint::{Event, Status, WireError};
 
 /// Whether a rank runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum RankPhase {
     /// It can.
     Ready,
     Running,
@@ -27,7 +27,7 @@ pub(in crate::endpoint::sim) enum Life {
 /// One rank.
 #[derive(Debug)]
 pub(super) struct OneRank {
-    pub(super) phase: Phase,
+    pub(super) phase: RankPhase,
     pub(super) life: Life,
     /// Something has happened to it since its last pause began.
     pub(super) is_signalled: bool,
@@ -42,7 +42,7 @@ pub(super) struct OneRank {
 /// What the wire keeps for a port.
 #[derive(Debug, Default)]
 pub(in crate::endpoint::sim) struct PortState {
-    pub(in crate::endpoint::sim) inbox: Vec<(Rank, Packet)>,
+    pub(in crate::endpoint::sim) inbox: Vec<(Rank, SimPacket)>,
     pub(in crate::endpoint::sim) events: Vec<Event>,
     pub(in crate::endpoint::sim) error: Option<WireError>,
     pub(in crate::endpoint::sim) status: Option<Status>,
@@ -52,7 +52,7 @@ pub(in crate::endpoint::sim) struct PortState {
 impl OneRank {
     pub(super) fn new(n_ports: usize) -> Self {
         OneRank {
-            phase: Phase::Ready,
+            phase: RankPhase::Ready,
             life: Life::Alive,
             is_signalled: false,
             pauses: 0,

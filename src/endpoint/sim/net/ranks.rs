@@ -5,18 +5,18 @@ use std::cmp::Reverse;
 use rand::Rng;
 
 use super::super::trace::TraceStep;
-use super::Core;
+use super::NetState;
 use super::device::Device;
-use super::packet::{Action, Fate};
-use super::rank::{Life, OneRank, Phase};
+use super::packet::{Fate, SimAction};
+use super::rank::{Life, OneRank, RankPhase};
 use crate::Rank;
 
-impl Core {
+impl NetState {
     /// Something has happened to a rank.
     pub(in crate::endpoint::sim) fn wake(&mut self, rank: Rank) {
         let one = &mut self.ranks[rank as usize];
-        if one.phase == Phase::Paused && one.life == Life::Alive {
-            one.phase = Phase::Ready;
+        if one.phase == RankPhase::Paused && one.life == Life::Alive {
+            one.phase = RankPhase::Ready;
             self.ready.push(rank);
         } else {
             one.is_signalled = true;
@@ -28,27 +28,27 @@ impl Core {
         let is_over = self.is_over;
         let one = &mut self.ranks[rank as usize];
         if one.life != Life::Alive && !is_over {
-            one.phase = Phase::Held;
+            one.phase = RankPhase::Held;
             return;
         }
         one.pauses = one.pauses.wrapping_add(1);
         if std::mem::take(&mut one.is_signalled) || is_over {
-            one.phase = Phase::Ready;
+            one.phase = RankPhase::Ready;
             self.ready.push(rank);
             if is_over {
                 self.now += longest;
             }
             return;
         }
-        one.phase = Phase::Paused;
-        let wake = Action::Wake(rank, one.pauses);
+        one.phase = RankPhase::Paused;
+        let wake = SimAction::Wake(rank, one.pauses);
         self.after(longest, wake);
     }
 
     /// A rank has ended.
     pub(in crate::endpoint::sim) fn end(&mut self, rank: Rank) {
         let one = &mut self.ranks[rank as usize];
-        one.phase = Phase::Ended;
+        one.phase = RankPhase::Ended;
         self.n_open -= 1;
         if one.life != Life::Dead {
             self.n_living -= 1;
@@ -71,10 +71,10 @@ impl Core {
                 let is_over = self.is_over;
                 let one = &mut self.ranks[rank as usize];
                 if one.life != Life::Alive && !is_over {
-                    one.phase = Phase::Held;
+                    one.phase = RankPhase::Held;
                     continue;
                 }
-                one.phase = Phase::Running;
+                one.phase = RankPhase::Running;
                 self.pass_time();
                 self.note(rank, TraceStep::Resumes);
                 return Some(rank);
@@ -92,7 +92,7 @@ impl Core {
     /// Nobody will ever end.
     pub(super) fn hang(&mut self) {
         let left =
-            |one: &(usize, &OneRank)| one.1.phase != Phase::Ended && one.1.life != Life::Dead;
+            |one: &(usize, &OneRank)| one.1.phase != RankPhase::Ended && one.1.life != Life::Dead;
         let ranks: Vec<String> =
             self.ranks.iter().enumerate().filter(left).map(|(rank, _)| rank.to_string()).collect();
         self.violations.push(format!("these ranks never return: {}", ranks.join(", ")));
@@ -103,8 +103,8 @@ impl Core {
     pub(super) fn finish(&mut self) {
         self.is_over = true;
         for (rank, one) in (0..).zip(&mut self.ranks) {
-            if matches!(one.phase, Phase::Held | Phase::Paused) {
-                one.phase = Phase::Ready;
+            if matches!(one.phase, RankPhase::Held | RankPhase::Paused) {
+                one.phase = RankPhase::Ready;
                 self.ready.push(rank);
             }
         }
@@ -112,7 +112,7 @@ impl Core {
 
     pub(super) fn apply_fate(&mut self, rank: Rank, fate: Fate) {
         let one = &mut self.ranks[rank as usize];
-        if one.phase == Phase::Ended || one.life != Life::Alive || self.is_over {
+        if one.phase == RankPhase::Ended || one.life != Life::Alive || self.is_over {
             return;
         }
         match fate {
@@ -127,7 +127,7 @@ impl Core {
             Fate::Stops(duration) => {
                 one.life = Life::Stopped;
                 self.note(rank, TraceStep::Fate("is stopped"));
-                self.after(duration.as_nanos() as u64, Action::Continues(rank));
+                self.after(duration.as_nanos() as u64, SimAction::Continues(rank));
             }
         }
     }
@@ -138,8 +138,8 @@ impl Core {
             return;
         }
         one.life = Life::Alive;
-        if matches!(one.phase, Phase::Held | Phase::Paused) {
-            one.phase = Phase::Ready;
+        if matches!(one.phase, RankPhase::Held | RankPhase::Paused) {
+            one.phase = RankPhase::Ready;
             self.ready.push(rank);
         }
         self.note(rank, TraceStep::Fate("goes on after a stop"));

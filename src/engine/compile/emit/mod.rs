@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use hopbine_torus::plan::segments::pieces;
 use hopbine_torus::plan::{Lane, Run, Step, Transfer};
-use hopbine_torus::{PortId, Rank};
+use hopbine_torus::{LaneId, PortId, Rank, StepId};
 
 use super::geometry::{CompileFailure, Geometry};
 use super::graph::{Graph, TaskAt, Tracked, TrackedRange};
@@ -40,8 +40,8 @@ const EMPTY_REGION: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 /// The ranges that a task reads, or writes.
 type TrackedRanges = SmallVec<[TrackedRange; 2]>;
 
-/// A lane's number, the lane, and its space.
-pub(crate) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
+/// A lane's number in the plan, the lane, and its space.
+pub(crate) type PlacedLane<'a> = (LaneId, &'a Lane, WorkingSpace<'a>);
 
 /// Ends of the resources that all ports of a program share.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +58,7 @@ pub(crate) struct PortCompiler<'a> {
     ports: &'a [PortId],
     /// The lanes that the ports drive.
     lanes: Vec<PlacedLane<'a>>,
-    /// The current lane, and the port of the next tasks.
+    /// The current lane, an index into `lanes`, and the port of the next tasks.
     lane: usize,
     port: PortId,
     graph: Graph,
@@ -165,8 +165,9 @@ impl<'a> PortCompiler<'a> {
             self.emit_outputs();
         }
         if self.graph.tasks.len() >= u32::MAX as usize {
-            let lane = self.lanes.first().map_or(0, |lane| lane.0);
-            return Err(CompileFailure { lane, step: n_steps, error: CompileError::TooLong });
+            let lane = self.lanes.first().map_or(LaneId(0), |lane| lane.0);
+            let step = StepId(n_steps);
+            return Err(CompileFailure { lane, step, error: CompileError::TooLong });
         }
         Ok(self.finish(most_recvs as u32, common))
     }

@@ -1,4 +1,4 @@
-//! Receives: where messages land, and how they are stored or folded.
+//! Receives: where messages are received, and how they are stored or folded.
 
 use std::ops::Range;
 
@@ -79,7 +79,7 @@ impl PortCompiler<'_> {
         if let ([target], None) = (&targets[..], still_sent) {
             self.emit_recv(transfer.peer, level, *target);
         } else {
-            let slot = self.landing(transfer, piece, still_sent);
+            let slot = self.recv_slot(transfer, piece, still_sent);
             self.emit_recv(transfer.peer, level, slot);
             self.emit_copy(level, &pair_up(&[slot], &targets));
         }
@@ -107,13 +107,13 @@ impl PortCompiler<'_> {
             }
             return;
         }
-        let mut landed = Regions::new();
+        let mut received = Regions::new();
         for transfer in transfers {
-            let slot = self.landing(transfer, piece, still_sent);
+            let slot = self.recv_slot(transfer, piece, still_sent);
             self.emit_recv(transfer.peer, piece as u32, slot);
-            landed.push(slot);
+            received.push(slot);
         }
-        self.emit_fold(piece as u32, &ranges, &landed, own_at);
+        self.emit_fold(piece as u32, &ranges, &received, own_at);
     }
 
     /// Emits a receive into the fold's target, which holds nothing yet: the rank's own value is elsewhere.
@@ -137,8 +137,8 @@ impl PortCompiler<'_> {
         self.space_mut().stored(range, target);
     }
 
-    /// Emits the fold of messages for `ranges`, which have landed in staging, with the values of the space.
-    fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], landed: &[Region], own_at: u32) {
+    /// Emits the fold of messages for `ranges`, which have been received in staging, with the values of the space.
+    fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], received: &[Region], own_at: u32) {
         let first = self.lists.folds.len();
         let (mut reads, mut writes) = (TrackedRanges::new(), TrackedRanges::new());
         let mut stored: SmallVec<[(Range<u64>, Region); 2]> = SmallVec::new();
@@ -149,14 +149,14 @@ impl PortCompiler<'_> {
                 let part = into..into + own.len;
                 let target = self.space().target(&part);
                 let start = self.lists.operands.len() as u32;
-                for (index, slot) in landed.iter().enumerate() {
+                for (index, slot) in received.iter().enumerate() {
                     if index == own_at as usize && own != target {
                         self.lists.operands.push(own);
                     }
                     let offset = slot.offset + packed;
                     self.lists.operands.push(Region { offset, len: own.len, ..*slot });
                 }
-                if own_at as usize == landed.len() && own != target {
+                if own_at as usize == received.len() && own != target {
                     self.lists.operands.push(own);
                 }
                 let len = self.lists.operands.len() as u32 - start;
@@ -170,7 +170,7 @@ impl PortCompiler<'_> {
                 stored.push((part, target));
             }
         }
-        reads.extend(landed.iter().map(|slot| slot.tracked()));
+        reads.extend(received.iter().map(|slot| slot.tracked()));
         let span = ListRange { start: first as u32, len: (self.lists.folds.len() - first) as u32 };
         self.graph.emit(self.at(piece), Task::Fold(span), &reads, &writes);
         for (part, target) in stored {
@@ -185,11 +185,16 @@ impl PortCompiler<'_> {
     }
 
     /// Allocates staging for a message that can leave it when the sends up to piece `still_sent` have finished.
-    fn landing(&mut self, transfer: &CutTransfer, piece: usize, still_sent: Option<u32>) -> Region {
+    fn recv_slot(
+        &mut self,
+        transfer: &CutTransfer,
+        piece: usize,
+        still_sent: Option<u32>,
+    ) -> Region {
         let len = transfer.pieces[piece].end - transfer.pieces[piece].start;
         match still_sent {
             Some(last) if last as usize > piece => self.staging().exchange(len),
-            _ => self.staging().land(len),
+            _ => self.staging().receive(len),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{call, not_null, store};
 use crate::limits::{MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK};
 use crate::limits::{error::Result, error::fail, ids::VcqPlace};
 use crate::operations::post;
-use crate::queues::desc::{Action, ENTRY, Entry, Op};
+use crate::queues::desc::{ENTRY, Entry, Op, OpAction};
 use crate::queues::{atomic_op::Update, slots, vcq::Vcq};
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
@@ -117,7 +117,7 @@ operations! {
     /// Occupies an entry of the queue and does nothing else.
     utofu_nop, utofu_prepare_nop
     (flags: c_ulong)
-    op_to(0, Action::Nop, 0, 0, flags);
+    op_to(0, OpAction::Nop, 0, 0, flags);
 }
 
 /// Posts prepared descriptors: all of them, or none with BUSY. The completion of each carries `cbdata`. Errors:
@@ -261,7 +261,7 @@ impl StridedOp {
     /// Returns the id of the target VCQ; `None` for a no-op.
     #[inline]
     fn target(&self) -> Option<utofu_vcq_id_t> {
-        (!matches!(self.op.action, Action::Nop)).then_some(self.op.vcq)
+        (!matches!(self.op.action, OpAction::Nop)).then_some(self.op.vcq)
     }
 
     /// Advances to the next block; false after the last one.
@@ -272,7 +272,7 @@ impl StridedOp {
             return false;
         }
         self.op.rmt = self.op.rmt.wrapping_add(self.stride);
-        if let Action::Put { lcl, .. } | Action::Get { lcl, .. } = &mut self.op.action {
+        if let OpAction::Put { lcl, .. } | OpAction::Get { lcl, .. } = &mut self.op.action {
             *lcl = lcl.wrapping_add(self.stride);
         }
         true
@@ -308,7 +308,7 @@ fn check_session_start(vcq: &Vcq) -> Result<()> {
 #[inline]
 fn op_to(
     vcq: utofu_vcq_id_t,
-    action: Action,
+    action: OpAction,
     rmt: utofu_stadd_t,
     edata: u64,
     flags: c_ulong,
@@ -333,19 +333,19 @@ fn length(length: usize, most: usize) -> Result<u32> {
 }
 
 #[inline(always)]
-fn put(lcl: utofu_stadd_t, len: usize) -> Result<Action> {
-    Ok(Action::Put { lcl, len: length(len, MAX_LENGTH)? })
+fn put(lcl: utofu_stadd_t, len: usize) -> Result<OpAction> {
+    Ok(OpAction::Put { lcl, len: length(len, MAX_LENGTH)? })
 }
 
 #[inline]
-fn get(lcl: utofu_stadd_t, len: usize) -> Result<Action> {
-    Ok(Action::Get { lcl, len: length(len, MAX_LENGTH)? })
+fn get(lcl: utofu_stadd_t, len: usize) -> Result<OpAction> {
+    Ok(OpAction::Get { lcl, len: length(len, MAX_LENGTH)? })
 }
 
 /// # Safety
 /// `data` is null or has `len` bytes.
 #[inline]
-unsafe fn piggyback(data: *const c_void, len: usize) -> Result<Action> {
+unsafe fn piggyback(data: *const c_void, len: usize) -> Result<OpAction> {
     let short = length(len, MAX_PIGGYBACK)?;
     let mut words = [0u64; 4];
     if len > 0 {
@@ -361,23 +361,23 @@ unsafe fn piggyback(data: *const c_void, len: usize) -> Result<Action> {
             words[whole.len()] = u64::from_ne_bytes(last);
         }
     }
-    Ok(Action::Piggyback { data: words, len: short, entries: 2 })
+    Ok(OpAction::Piggyback { data: words, len: short, entries: 2 })
 }
 
 #[inline]
-fn piggyback8(data: u64, len: usize) -> Result<Action> {
-    Ok(Action::Piggyback { data: [data.to_le(), 0, 0, 0], len: length(len, 8)?, entries: 1 })
+fn piggyback8(data: u64, len: usize) -> Result<OpAction> {
+    Ok(OpAction::Piggyback { data: [data.to_le(), 0, 0, 0], len: length(len, 8)?, entries: 1 })
 }
 
 #[inline]
-fn armw(width: u8, op: utofu_armw_op, value: u64) -> Result<Action> {
+fn armw(width: u8, op: utofu_armw_op, value: u64) -> Result<OpAction> {
     match Update::of(op, value) {
-        Some(update) => Ok(Action::Atomic { width, update }),
+        Some(update) => Ok(OpAction::Atomic { width, update }),
         None => fail(UTOFU_ERR_INVALID_OP, format!("atomic operator {op}: must be 1 to 5")),
     }
 }
 
 #[inline]
-fn cswap(width: u8, old: u64, new: u64) -> Action {
-    Action::Atomic { width, update: Update::Compare { old, new } }
+fn cswap(width: u8, old: u64, new: u64) -> OpAction {
+    OpAction::Atomic { width, update: Update::Compare { old, new } }
 }

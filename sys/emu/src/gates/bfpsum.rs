@@ -18,7 +18,7 @@ const MINUS_INF: u32 = 8;
 
 /// A partial sum. The digits have room for more than 2^40 addends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct PartialSum {
     /// Sum of the digits of weight 2^(80 grid).
     high: i128,
     /// Sum of the digits of weight 2^(80 (grid - 1)).
@@ -30,10 +30,10 @@ pub(crate) struct Sum {
 /// 64-bit words of a stored sum.
 pub(crate) const WORDS: usize = 5;
 
-impl Sum {
+impl PartialSum {
     /// Returns the sum of one addend.
-    pub(crate) fn of(x: f64) -> Sum {
-        let special = |flags| Sum { flags, ..Sum::default() };
+    pub(crate) fn of(x: f64) -> PartialSum {
+        let special = |flags| PartialSum { flags, ..PartialSum::default() };
         if x.is_nan() {
             return special(NAN);
         }
@@ -47,7 +47,7 @@ impl Sum {
             biased => (fraction | 1 << 52, biased - 1075),
         };
         if m == 0 {
-            return Sum::default();
+            return PartialSum::default();
         }
         let top = e + 63 - m.leading_zeros() as i32;
         let grid = top.div_euclid(DIGIT);
@@ -61,18 +61,18 @@ impl Sum {
             (m >> (DIGIT - shift), m << shift & MASK)
         };
         let sign = if x < 0.0 { -1 } else { 1 };
-        Sum { high: sign * high as i128, low: sign * low as i128, grid, flags: SOME }
+        PartialSum { high: sign * high as i128, low: sign * low as i128, grid, flags: SOME }
     }
 
     /// Returns the sum of two sums.
-    pub(crate) fn merge(self, other: Sum) -> Sum {
+    pub(crate) fn merge(self, other: PartialSum) -> PartialSum {
         let flags = self.flags | other.flags;
         let (a, b) = match (self.flags & SOME != 0, other.flags & SOME != 0) {
             (true, true) if self.grid >= other.grid => (self, other),
             (true, true) | (false, true) => (other, self),
             _ => (self, other),
         };
-        let mut sum = Sum { flags, ..a };
+        let mut sum = PartialSum { flags, ..a };
         if b.flags & SOME != 0 {
             match a.grid - b.grid {
                 0 => {
@@ -120,8 +120,8 @@ impl Sum {
     }
 
     /// Returns the sum from words.
-    pub(crate) fn load(w: &[u64; WORDS]) -> Sum {
-        Sum {
+    pub(crate) fn load(w: &[u64; WORDS]) -> PartialSum {
+        PartialSum {
             high: i128::from(w[0]) | i128::from(w[1] as i64) << 64,
             low: i128::from(w[2]) | i128::from(w[3] as i64) << 64,
             grid: (w[4] >> 32) as i32,

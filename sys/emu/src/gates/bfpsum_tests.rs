@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 fn sum(xs: &[f64]) -> f64 {
-    let all = xs.iter().map(|x| Sum::of(*x));
-    all.reduce(Sum::merge).unwrap().round()
+    let all = xs.iter().map(|x| PartialSum::of(*x));
+    all.reduce(PartialSum::merge).unwrap().round()
 }
 
 /// The cases that were measured: 2^T + 2^k - 2^T keeps 2^k from 2^L up.
@@ -81,8 +81,8 @@ proptest! {
         let cut = cut % (xs.len() - 1) + 1;
         let forward = sum(&xs);
         let backward = sum(&xs.iter().rev().copied().collect::<Vec<_>>());
-        let part = |s: &[f64]| s.iter().map(|x| Sum::of(*x)).reduce(Sum::merge).unwrap();
-        let tree = Sum::load(&part(&xs[cut..]).store()).merge(part(&xs[..cut])).round();
+        let part = |s: &[f64]| s.iter().map(|x| PartialSum::of(*x)).reduce(PartialSum::merge).unwrap();
+        let tree = PartialSum::load(&part(&xs[cut..]).store()).merge(part(&xs[..cut])).round();
         prop_assert!(forward.to_bits() == backward.to_bits() || forward.is_nan() && backward.is_nan());
         prop_assert!(forward.to_bits() == tree.to_bits() || forward.is_nan() && tree.is_nan());
     }

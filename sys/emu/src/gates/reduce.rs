@@ -1,6 +1,6 @@
 //! The packets between barrier gates, and their reduction.
 
-use crate::gates::bfpsum::{self, Sum};
+use crate::gates::bfpsum::{self, PartialSum};
 use crate::limits::error::{Result, fail};
 use std::ffi::c_int;
 use utofu_sys::*;
@@ -69,7 +69,7 @@ impl Packet {
         let mut packet = Packet { op, ..Packet::barrier() };
         packet.count = data.len() as u32;
         for (words, x) in packet.words.as_chunks_mut().0.iter_mut().zip(data) {
-            *words = Sum::of(*x).store();
+            *words = PartialSum::of(*x).store();
         }
         Ok(packet)
     }
@@ -99,7 +99,7 @@ impl Packet {
             UTOFU_REDUCE_OP_BFPSUM => {
                 let theirs = other.words.as_chunks().0;
                 for (a, b) in self.words.as_chunks_mut().0.iter_mut().zip(theirs).take(n) {
-                    *a = Sum::load(a).merge(Sum::load(b)).store();
+                    *a = PartialSum::load(a).merge(PartialSum::load(b)).store();
                 }
             }
             UTOFU_REDUCE_OP_MAXLOC => {
@@ -134,7 +134,7 @@ impl Packet {
     /// Returns the doubles of a result.
     pub(crate) fn as_doubles(&self) -> impl Iterator<Item = f64> {
         let sums = self.words.as_chunks().0.iter();
-        sums.take(self.count as usize).map(|w| Sum::load(w).round())
+        sums.take(self.count as usize).map(|w| PartialSum::load(w).round())
     }
 
     /// Returns 0 or BARRIER_MISMATCH.

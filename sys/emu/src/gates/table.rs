@@ -51,14 +51,14 @@ pub(crate) struct Gate {
     pub(crate) ends: AtomicU64,
     pub(crate) polled: AtomicU64,
     /// Guarded by `lock`.
-    state: UnsafeCell<State>,
+    state: UnsafeCell<GateState>,
 }
 
 // SAFETY: `state` is accessed only with the lock held.
 unsafe impl Sync for Gate {}
 
 #[repr(C)]
-pub(crate) struct State {
+pub(crate) struct GateState {
     /// Not 0 after `set_vbg` was called.
     pub(crate) connected: u32,
     /// Local and remote source; `UTOFU_VBG_ID_NULL` for no source.
@@ -93,14 +93,14 @@ pub(crate) struct RoutedPacket {
 
 impl Gate {
     /// Calls `f` with the guarded state.
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut GateState) -> R) -> R {
         let _guard = self.lock.lock();
         // SAFETY: the lock is held, and `f` cannot reach this gate again.
         f(unsafe { &mut *self.state.get() })
     }
 
     /// Clears everything but the ownership.
-    pub(crate) fn reset(&self, state: &mut State) {
+    pub(crate) fn reset(&self, state: &mut GateState) {
         state.fired = 0;
         for port in &mut state.waiting {
             for w in port {
@@ -113,7 +113,12 @@ impl Gate {
     }
 
     /// Passes complete packets on to the destinations; a start gate ends its operation instead.
-    pub(crate) fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<RoutedPacket>) {
+    pub(crate) fn fire(
+        &self,
+        state: &mut GateState,
+        start_gate: bool,
+        out: &mut Vec<RoutedPacket>,
+    ) {
         while let Some(packet) = state.complete() {
             let number = state.fired;
             state.fired += 1;
@@ -129,7 +134,7 @@ impl Gate {
     }
 }
 
-impl State {
+impl GateState {
     /// Returns the combined packets of the next operation if all sources have delivered theirs.
     fn complete(&self) -> Option<Packet> {
         if self.connected == 0 {

@@ -2,8 +2,8 @@
 //! checks that it can reach its neighbour's memory.
 
 use crate::job::core::Job;
-use crate::job::nodes::Placement;
-use crate::job::records::{ArenaLayout, Header};
+use crate::job::nodes::NodePlacement;
+use crate::job::records::{ArenaHeader, ArenaLayout};
 use crate::limits::error::JobError;
 use crate::shared::arena::{Arena, Offset};
 use crate::shared::copy;
@@ -62,12 +62,12 @@ impl RankInfo {
 /// [`JobError`], the same on all ranks unless the exchange fails.
 pub(crate) fn job(
     exchange: &mut dyn Exchange,
-    placement: Placement,
+    placement: NodePlacement,
     model: Model,
 ) -> Result<Job, JobError> {
     let (rank, layout) = (exchange.rank(), ArenaLayout::of(&placement));
     let created = (rank == 0).then(|| create(layout)).transpose();
-    let Placement { shape, node_of, sharing, .. } = &placement;
+    let NodePlacement { shape, node_of, sharing, .. } = &placement;
     let settings = FxBuildHasher.hash_one((layout.len, shape, node_of, sharing));
     let info = created.as_ref().map(|created| {
         let info = RankInfo {
@@ -145,7 +145,7 @@ fn create(layout: ArenaLayout) -> Result<(File, Arena, [u64; 3]), String> {
     let (memory, arena) = make().map_err(failed)?;
     let token = fresh_number();
     // Relaxed: the exchange synchronises the other ranks with this store.
-    arena.at::<Header>(Offset::new(0)).token.store(token, Ordering::Relaxed);
+    arena.at::<ArenaHeader>(Offset::new(0)).token.store(token, Ordering::Relaxed);
     let place = [u64::from(proc_pid().unwrap_or(0)), memory.as_raw_fd() as u64, token];
     Ok((memory, arena, place))
 }
@@ -156,7 +156,7 @@ fn open([process, fd, token]: [u64; 3], layout: ArenaLayout) -> Result<(File, Ar
         let memory = open_memory(process as u32, fd as u32, layout.len)?;
         let arena = Arena::shared(&memory, layout.len)?;
         // Relaxed: see `create`.
-        match arena.at::<Header>(Offset::new(0)).token.load(Ordering::Relaxed) == token {
+        match arena.at::<ArenaHeader>(Offset::new(0)).token.load(Ordering::Relaxed) == token {
             true => Ok((memory, arena)),
             false => Err(std::io::Error::other("it belongs to another job")),
         }

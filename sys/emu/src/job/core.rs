@@ -1,9 +1,9 @@
 //! A job: ranks that share an arena. The ranks are threads of one process, or processes of one host.
 
 use crate::job::device::Device;
-use crate::job::nodes::Placement;
+use crate::job::nodes::NodePlacement;
 use crate::job::records::{
-    ArenaLayout, Header, NodeRecord, PossibleHolder, RankRecord, TniRecord, VcqBlock,
+    ArenaHeader, ArenaLayout, NodeRecord, PossibleHolder, RankRecord, TniRecord, VcqBlock,
 };
 use crate::job::stepping::Stepping;
 use crate::limits::TNIS;
@@ -13,7 +13,7 @@ use crate::limits::ids::{Coords, VcqPlace, node_key};
 use crate::mrq::{Chunk, Chunks};
 use crate::shared::arena::{Arena, ArenaRef, Offset, Shared};
 use crate::shared::copy::AddressSpace;
-use crate::shared::registrations::{Holders, StagTable};
+use crate::shared::registrations::{EntryHolders, StagTable};
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{self, Calendar};
 use crate::timing::model::Model;
@@ -28,7 +28,7 @@ pub struct Job {
     layout: ArenaLayout,
     /// Distinguishes the jobs of one process in gate ids; 0 is the environment's job.
     pub(crate) serial: u16,
-    pub(crate) placement: Placement,
+    pub(crate) placement: NodePlacement,
     pub(crate) model: Model,
     /// Moves the bytes in the late mode.
     pub(crate) device: Option<Device>,
@@ -77,7 +77,7 @@ impl Job {
         coords: Vec<[u8; 6]>,
         model: Model,
     ) -> std::result::Result<Arc<Job>, JobError> {
-        Job::of_threads(Placement::new(&coords, None)?, model, None)
+        Job::of_threads(NodePlacement::new(&coords, None)?, model, None)
     }
 
     /// Creates a job of threads on a logical torus. Nodes are counted with x running fastest and have `per_node`
@@ -93,7 +93,7 @@ impl Job {
         let nodes = coords::of_shape(shape)?;
         let ranks: Vec<Coords> =
             nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
-        Job::of_threads(Placement::new(&ranks, Some(coords::to_3d(shape)?))?, model, None)
+        Job::of_threads(NodePlacement::new(&ranks, Some(coords::to_3d(shape)?))?, model, None)
     }
 
     /// Returns Tofu coordinates for a logical torus, x running fastest: one entry per node, all different. Even first
@@ -107,7 +107,7 @@ impl Job {
     }
 
     pub(crate) fn of_threads(
-        placement: Placement,
+        placement: NodePlacement,
         model: Model,
         stepping: Option<Stepping>,
     ) -> std::result::Result<Arc<Job>, JobError> {
@@ -125,7 +125,7 @@ impl Job {
 
     /// Creates a job in memory of this process alone.
     pub(crate) fn private(
-        placement: Placement,
+        placement: NodePlacement,
         model: Model,
         stepping: Option<Stepping>,
     ) -> std::result::Result<Job, JobError> {
@@ -137,12 +137,12 @@ impl Job {
 
     fn assemble(
         arena: Arena,
-        placement: Placement,
+        placement: NodePlacement,
         model: Model,
         stepping: Option<Stepping>,
     ) -> std::result::Result<Job, JobError> {
         let layout = ArenaLayout::of(&placement);
-        let header = arena.at::<Header>(Offset::new(0));
+        let header = arena.at::<ArenaHeader>(Offset::new(0));
         header.heap.init(layout.heap, layout.len);
         let page = rustix::param::page_size() as u64;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -168,7 +168,7 @@ impl Job {
     /// Creates a job of processes in their shared memory; this process is rank `me`.
     pub(crate) fn of_processes(
         arena: Arena,
-        placement: Placement,
+        placement: NodePlacement,
         model: Model,
         me: usize,
         processes: Vec<u32>,
@@ -217,7 +217,7 @@ impl Job {
         self.placement.nodes[self.node_of(rank)]
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &ArenaHeader {
         self.arena.at(Offset::new(0))
     }
 
@@ -269,11 +269,11 @@ impl Job {
     }
 
     /// Returns a [`FindHolders`](crate::shared::registrations::FindHolders).
-    pub(crate) fn find_holders(&self) -> impl FnMut(bool) -> Holders + '_ {
+    pub(crate) fn find_holders(&self) -> impl FnMut(bool) -> EntryHolders + '_ {
         let mut possible = None;
         move |checks| {
             if self.me.is_none() {
-                return Holders::Running;
+                return EntryHolders::Running;
             }
             let all = || {
                 let processes = self.processes.iter().enumerate();
@@ -290,7 +290,7 @@ impl Job {
 
     /// Returns the links from one node to another, as [`links::route`].
     fn route(&self, from: usize, to: usize) -> impl Iterator<Item = (Coords, usize)> {
-        let Placement { nodes, extent, .. } = &self.placement;
+        let NodePlacement { nodes, extent, .. } = &self.placement;
         links::route(nodes[from], nodes[to], *extent)
     }
 

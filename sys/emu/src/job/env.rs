@@ -4,7 +4,7 @@
 
 use crate::job::bootstrap;
 use crate::job::core::Job;
-use crate::job::nodes::Placement;
+use crate::job::nodes::NodePlacement;
 use crate::limits::CQS;
 use crate::limits::coords;
 use crate::limits::error::JobError;
@@ -105,7 +105,7 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let nodes = coords::of_shape(&s.shape)?;
     let Place { rank, size, .. } = s.place;
     let ranks: Vec<_> = (0..size).map(|r| nodes[r / s.per_node]).collect();
-    let mut placement = Placement::new(&ranks, Some(coords::to_3d(&s.shape)?))?;
+    let mut placement = NodePlacement::new(&ranks, Some(coords::to_3d(&s.shape)?))?;
     if let Some(cqs) = &s.first_cqs {
         let sharing = placement.sharing.with_cqs(cqs).map_err(|n| {
             let value = cqs.iter().map(u8::to_string).collect::<Vec<_>>().join(",");

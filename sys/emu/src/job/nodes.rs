@@ -1,19 +1,19 @@
 //! Ranks, nodes and coordinates of a job.
 
-use crate::job::sharing::Sharing;
+use crate::job::sharing::TniSharing;
 use crate::limits::coords;
 use crate::limits::error::JobError;
 use crate::limits::ids::{Coords, coords_ok, pack_coords};
 use rustc_hash::FxHashMap;
 
 /// The node of each rank, and the coordinates of each node.
-pub(crate) struct Placement {
+pub(crate) struct NodePlacement {
     /// Node of each rank.
     pub(crate) node_of: Vec<u32>,
     /// Number of each rank among the ranks of its node, from 0.
     pub(crate) local_rank_of: Vec<u32>,
     /// How the ranks of a node share its TNIs and CQs.
-    pub(crate) sharing: Sharing,
+    pub(crate) sharing: TniSharing,
     /// Largest number of ranks on one node.
     pub(crate) most_per_node: usize,
     /// Coordinates of each node; nodes are numbered in the order of their first ranks.
@@ -25,20 +25,20 @@ pub(crate) struct Placement {
     pub(crate) shape: [u32; 3],
 }
 
-impl Placement {
+impl NodePlacement {
     /// `ranks` has one entry per rank; equal coordinates mean the same node. Without a shape the nodes are a row
     /// along y.
     pub(crate) fn new(
         ranks: &[Coords],
         shape: Option<[u32; 3]>,
-    ) -> std::result::Result<Placement, JobError> {
+    ) -> std::result::Result<NodePlacement, JobError> {
         if ranks.is_empty() {
             return Err(JobError::NoRanks);
         }
-        let mut placement = Placement {
+        let mut placement = NodePlacement {
             node_of: Vec::with_capacity(ranks.len()),
             local_rank_of: Vec::with_capacity(ranks.len()),
-            sharing: Sharing::among(1),
+            sharing: TniSharing::among(1),
             most_per_node: 1,
             nodes: Vec::new(),
             index: FxHashMap::default(),
@@ -60,7 +60,7 @@ impl Placement {
             count[node] += 1;
         }
         placement.most_per_node = count.into_iter().max().unwrap_or(1) as usize;
-        placement.sharing = Sharing::among(placement.most_per_node);
+        placement.sharing = TniSharing::among(placement.most_per_node);
         placement.shape = shape.unwrap_or([1, placement.nodes.len() as u32, 1]);
         Ok(placement)
     }

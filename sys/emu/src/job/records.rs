@@ -2,13 +2,13 @@
 //!
 //! All types here are valid when zeroed, and all ranks share their values.
 
-use crate::job::nodes::Placement;
+use crate::job::nodes::NodePlacement;
 use crate::limits::{CQS, TNIS, VCQS};
-use crate::mrq::{Chunk, Ring};
+use crate::mrq::{Chunk, NoticeRing};
 use crate::shared::arena::{Heap, Offset, Shared};
 use crate::shared::copy;
 use crate::shared::lock::SpinLock;
-use crate::shared::registrations::{Holders, StagTable};
+use crate::shared::registrations::{EntryHolders, StagTable};
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{Calendar, LINKS_PER_NODE};
 use hopbine_meet::Stat;
@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU32;
 
 /// The arena's header, at offset 0.
 #[repr(C, align(64))]
-pub(crate) struct Header {
+pub(crate) struct ArenaHeader {
     pub(crate) heap: Heap,
     /// Random number that identifies this memory (processes only).
     pub(crate) token: AtomicU64,
@@ -37,38 +37,38 @@ pub(crate) struct RankRecord {
 pub(crate) struct PossibleHolder<'a> {
     record: &'a RankRecord,
     process: u32,
-    state: Holders,
+    state: EntryHolders,
 }
 
 impl<'a> PossibleHolder<'a> {
     /// The process of this id, of the rank with this record.
     pub(crate) fn new(record: &'a RankRecord, process: u32) -> Self {
-        PossibleHolder { record, process, state: Holders::Running }
+        PossibleHolder { record, process, state: EntryHolders::Running }
     }
 
     /// Removes from `all` the processes that hold nothing now, and returns the state of the others. What a process holds
     /// later it finds invalid. `checks` as for
     /// [`FindHolders`](crate::shared::registrations::FindHolders).
-    pub(crate) fn remaining(all: &mut Vec<Self>, checks: bool) -> Holders {
+    pub(crate) fn remaining(all: &mut Vec<Self>, checks: bool) -> EntryHolders {
         all.retain_mut(|holder| {
             if checks {
                 holder.state = state_of(holder.process);
             }
-            // SeqCst: see `Entry::hold`.
-            holder.state != Holders::None && holder.record.holding.load(Ordering::SeqCst) > 0
+            // SeqCst: see `RegistrationEntry::hold`.
+            holder.state != EntryHolders::None && holder.record.holding.load(Ordering::SeqCst) > 0
         });
-        all.iter().map(|holder| holder.state).max().unwrap_or(Holders::None)
+        all.iter().map(|holder| holder.state).max().unwrap_or(EntryHolders::None)
     }
 }
 
-fn state_of(process: u32) -> Holders {
+fn state_of(process: u32) -> EntryHolders {
     if !copy::exists(process) {
-        return Holders::None;
+        return EntryHolders::None;
     }
     // A process whose state cannot be read counts as running.
     match Stat::of(process) {
-        Ok(Some(Stat { state: b'T', .. })) => Holders::Stopped,
-        _ => Holders::Running,
+        Ok(Some(Stat { state: b'T', .. })) => EntryHolders::Stopped,
+        _ => EntryHolders::Running,
     }
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct VcqBlock {
     pub(crate) overflowed: AtomicU32,
     /// Total of the session progress steps that operations have brought; wraps.
     pub(crate) steps: AtomicU32,
-    pub(crate) ring: Ring,
+    pub(crate) ring: NoticeRing,
 }
 
 impl VcqBlock {
@@ -142,14 +142,14 @@ impl CqRecord {
 }
 
 // SAFETY: this and the following types are repr(C) and consist of atomics, locks and arrays of these.
-unsafe impl Shared for Header {}
-// SAFETY: see Header.
+unsafe impl Shared for ArenaHeader {}
+// SAFETY: see ArenaHeader.
 unsafe impl Shared for RankRecord {}
-// SAFETY: see Header.
+// SAFETY: see ArenaHeader.
 unsafe impl Shared for NodeRecord {}
-// SAFETY: see Header; Ring's padding is never written.
+// SAFETY: see ArenaHeader; the padding of NoticeRing is never written.
 unsafe impl Shared for VcqBlock {}
-// SAFETY: see Header.
+// SAFETY: see ArenaHeader.
 unsafe impl Shared for Chunk {}
 
 /// Offsets of the fixed part.
@@ -169,9 +169,9 @@ const HEAP_PER_RANK: u64 = 64 << 20;
 const HEAP_LEAST: u64 = 1 << 30;
 
 impl ArenaLayout {
-    pub(crate) fn of(placement: &Placement) -> ArenaLayout {
+    pub(crate) fn of(placement: &NodePlacement) -> ArenaLayout {
         let (ranks, nodes) = (placement.node_of.len(), placement.nodes.len());
-        let first = Offset::new(size_of::<Header>() as u64);
+        let first = Offset::new(size_of::<ArenaHeader>() as u64);
         let node = Offset::new(first.nth(ranks).bytes());
         let heap = Offset::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
         let room = (ranks as u64 * HEAP_PER_RANK).max(HEAP_LEAST);
@@ -200,18 +200,18 @@ mod tests {
             PossibleHolder::remaining(&mut vec![PossibleHolder::new(&record, pid)], true)
         };
         let living = std::process::id();
-        assert_eq!((of(living, 0), of(living, 1)), (Holders::None, Holders::Running));
+        assert_eq!((of(living, 0), of(living, 1)), (EntryHolders::None, EntryHolders::Running));
         let mut child = Process::start(std::process::Command::new("sleep").arg("100"));
         let pid = child.id();
         child.signal(libc::SIGSTOP);
-        while of(pid, 1) == Holders::Running {
+        while of(pid, 1) == EntryHolders::Running {
             std::thread::yield_now();
         }
-        assert_eq!(of(pid, 1), Holders::Stopped);
-        assert_eq!(of(pid, 0), Holders::None);
+        assert_eq!(of(pid, 1), EntryHolders::Stopped);
+        assert_eq!(of(pid, 0), EntryHolders::None);
         child.kill();
         drop(child);
-        assert_eq!(of(pid, 1), Holders::None);
+        assert_eq!(of(pid, 1), EntryHolders::None);
     }
 
     /// Ranks that always work on something, but in turn, are not waited for: none still holds what has ended.
@@ -219,10 +219,10 @@ mod tests {
     fn what_is_held_later_does_not_count() {
         let (a, b, living) = (record(0), record(1), std::process::id());
         let mut all = [&a, &b].map(|record| PossibleHolder::new(record, living)).into();
-        assert_eq!(PossibleHolder::remaining(&mut all, false), Holders::Running);
+        assert_eq!(PossibleHolder::remaining(&mut all, false), EntryHolders::Running);
         a.holding.store(1, Ordering::Relaxed);
-        assert_eq!(PossibleHolder::remaining(&mut all, true), Holders::Running);
+        assert_eq!(PossibleHolder::remaining(&mut all, true), EntryHolders::Running);
         b.holding.store(0, Ordering::Relaxed);
-        assert_eq!(PossibleHolder::remaining(&mut all, false), Holders::None);
+        assert_eq!(PossibleHolder::remaining(&mut all, false), EntryHolders::None);
     }
 }

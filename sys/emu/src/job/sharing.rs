@@ -25,7 +25,7 @@ fn groups(n: usize) -> usize {
 
 /// How the ranks of a node share its TNIs and CQs.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct Sharing {
+pub(crate) struct TniSharing {
     groups: usize,
     /// Ranks among which the CQs of a TNI are divided.
     sharers: usize,
@@ -33,15 +33,15 @@ pub(crate) struct Sharing {
     firsts: [u8; CQS + 1],
 }
 
-impl Sharing {
+impl TniSharing {
     /// Returns the sharing for at most `n` ranks on a node.
-    pub(crate) fn among(n: usize) -> Sharing {
+    pub(crate) fn among(n: usize) -> TniSharing {
         let groups = groups(n);
         let sharers = n.div_ceil(groups).max(n.min(4)).max(1);
         let stride = (CQS / sharers).max(1);
         let first = |sharer: usize| if sharer < sharers { (sharer * stride).min(CQS) } else { CQS };
         let firsts = std::array::from_fn(|sharer| first(sharer) as u8);
-        let even = Sharing { groups, sharers, firsts };
+        let even = TniSharing { groups, sharers, firsts };
         let many = sharers.checked_sub(5).and_then(|more| MANY.get(more));
         many.and_then(|firsts| even.with_cqs(firsts).ok()).unwrap_or(even)
     }
@@ -50,10 +50,10 @@ impl Sharing {
     ///
     /// # Errors
     /// The number of first CQs needed, if `firsts` has fewer.
-    pub(crate) fn with_cqs(self, firsts: &[u8]) -> Result<Sharing, usize> {
+    pub(crate) fn with_cqs(self, firsts: &[u8]) -> Result<TniSharing, usize> {
         let Some(firsts) = firsts.get(..self.sharers) else { return Err(self.sharers) };
         let first = |sharer| firsts.get(sharer).copied().unwrap_or(CQS as u8);
-        Ok(Sharing { firsts: std::array::from_fn(first), ..self })
+        Ok(TniSharing { firsts: std::array::from_fn(first), ..self })
     }
 
     /// Returns the TNIs of the node's `local_rank`-th rank.
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn first_cqs(n: usize) -> Vec<usize> {
-        (0..n).map(|local_rank| Sharing::among(n).cqs(local_rank).start).collect()
+        (0..n).map(|local_rank| TniSharing::among(n).cqs(local_rank).start).collect()
     }
 
     #[test]
@@ -130,11 +130,11 @@ mod tests {
         assert_eq!(first_cqs(3), [0, 3, 6]);
         assert_eq!(first_cqs(4), [0, 2, 4, 6]);
         for n in 1..=4 {
-            assert!((0..n).all(|local_rank| Sharing::among(n).tnis(local_rank) == (0..6)));
+            assert!((0..n).all(|local_rank| TniSharing::among(n).tnis(local_rank) == (0..6)));
         }
-        let eight = Sharing::among(8);
+        let eight = TniSharing::among(8);
         assert_eq!([eight.tnis(0), eight.tnis(1), eight.tnis(6)], [0..3, 3..6, 0..3]);
-        let twelve = Sharing::among(12);
+        let twelve = TniSharing::among(12);
         assert_eq!([twelve.tnis(0), twelve.tnis(4), twelve.tnis(11)], [0..2, 2..4, 4..6]);
         assert_eq!(first_cqs(8), [0, 0, 2, 2, 4, 4, 6, 6]);
     }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn nobody_has_what_is_anothers() {
         for n in 1..=66 {
-            let sharing = Sharing::among(n);
+            let sharing = TniSharing::among(n);
             let mut taken = [[false; CQS]; TNIS];
             for local_rank in 0..n {
                 let cqs = sharing.cqs(local_rank);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn other_first_cqs_can_be_asked_for() {
         for (n, cqs) in [(2, &[0, 6][..]), (4, &[0, 3, 6, 9]), (8, &[0, 3, 6, 9])] {
-            let sharing = Sharing::among(n).with_cqs(cqs).unwrap();
+            let sharing = TniSharing::among(n).with_cqs(cqs).unwrap();
             for (local_rank, first) in
                 (0..n).map(|local_rank| (local_rank, cqs[local_rank / sharing.groups]))
             {
@@ -191,7 +191,7 @@ mod tests {
                 assert!(mine.clone().all(|cq| sharing.first_cq(cq) == mine.start), "{mine:?}");
             }
         }
-        assert_eq!(Sharing::among(4).with_cqs(&[0, 3, 6]).unwrap_err(), 4);
+        assert_eq!(TniSharing::among(4).with_cqs(&[0, 3, 6]).unwrap_err(), 4);
     }
 
     /// A rank that has a node to itself has the CQs that were measured; a rank with few CQs has none reserved for

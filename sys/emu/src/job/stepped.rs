@@ -5,7 +5,7 @@
 //! determine everything that happens.
 
 use crate::job::core::Job;
-use crate::job::nodes::Placement;
+use crate::job::nodes::NodePlacement;
 use crate::job::stepping::{StepEvent, Stepping};
 use crate::limits::error::{JobError, fatal};
 use crate::sync::Ordering;
@@ -23,7 +23,7 @@ impl Job {
     /// # Errors
     /// As [`Job::with_model`].
     pub fn stepped(coords: Vec<[u8; 6]>, model: Model) -> std::result::Result<Arc<Job>, JobError> {
-        Job::of_threads(Placement::new(&coords, None)?, model, Some(Stepping::default()))
+        Job::of_threads(NodePlacement::new(&coords, None)?, model, Some(Stepping::default()))
     }
 
     /// Returns the time in ns: the host's clock, which all its processes share, or the owner's time.

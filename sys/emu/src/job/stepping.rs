@@ -52,11 +52,11 @@ impl StepEvent {
 #[derive(Default)]
 pub(crate) struct Stepping {
     pub(crate) now: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<SteppingState>,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct SteppingState {
     /// Ranks that [`Job::fail_rank`](crate::Job::fail_rank) has ended.
     pub(crate) failed: BTreeSet<usize>,
     /// Ranks that the checked mode no longer checks.
@@ -73,7 +73,7 @@ pub(crate) struct State {
 }
 
 impl Stepping {
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, SteppingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

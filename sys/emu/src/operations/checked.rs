@@ -6,26 +6,26 @@ use crate::job::core::Job;
 use crate::job::device::{Device, PendingWrite};
 use crate::limits::ids::without_path;
 use crate::operations::remote::{length, source};
-use crate::queues::desc::{Action, Op};
+use crate::queues::desc::{Op, OpAction};
 use crate::queues::targets;
-use crate::queues::vcq::Origin;
+use crate::queues::vcq::OpOrigin;
 use crate::shared::copy::{self, AddressSpace};
-use crate::shared::registrations::Region;
+use crate::shared::registrations::RegisteredRegion;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 use utofu_sys::*;
 
 /// Returns the region that an operation reads or writes at its target.
-pub(crate) fn region_of(origin: &Origin, op: &Op) -> Option<Region> {
+pub(crate) fn region_of(origin: &OpOrigin, op: &Op) -> Option<RegisteredRegion> {
     targets::find(&origin.context.job, op.vcq)?.table.lookup(op.rmt)
 }
 
 /// Returns the destination of a put `op` as currently registered; `sum` is the checksum of the put's bytes.
-pub(crate) fn pending_write(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<PendingWrite> {
-    if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
+pub(crate) fn pending_write(origin: &OpOrigin, op: &Op, sum: Option<u64>) -> Option<PendingWrite> {
+    if !matches!(op.action, OpAction::Put { .. } | OpAction::Piggyback { .. }) {
         return None;
     }
-    let Region { owner, addr, .. } = region_of(origin, op)?;
+    let RegisteredRegion { owner, addr, .. } = region_of(origin, op)?;
     let len = u64::from(length(op));
     (len > 0).then_some(PendingWrite {
         rank: origin.context.rank,
@@ -58,7 +58,7 @@ pub(crate) fn check_overlap(job: &Job, old: &PendingWrite, new: &PendingWrite) {
 }
 
 /// Reports misuse if an operation still needs the registration of `stadd` with the CQ of `origin`.
-pub(crate) fn check_deregister(device: &Device, origin: &Origin, stadd: u64) {
+pub(crate) fn check_deregister(device: &Device, origin: &OpOrigin, stadd: u64) {
     let job = &origin.context.job;
     let rank = origin.context.rank;
     if job.is_exempt(rank) {
@@ -76,8 +76,8 @@ pub(crate) fn check_deregister(device: &Device, origin: &Origin, stadd: u64) {
 
 /// Reports misuse if an operation of rank `from` uses memory of a region that its owner has unmapped since
 /// registering it.
-pub(crate) fn check_unmapped(job: &Job, from: usize, region: Option<Region>, len: u32) {
-    let Some(Region { addr, owner, unmap_epoch, .. }) = region else { return };
+pub(crate) fn check_unmapped(job: &Job, from: usize, region: Option<RegisteredRegion>, len: u32) {
+    let Some(RegisteredRegion { addr, owner, unmap_epoch, .. }) = region else { return };
     let owner = owner as usize;
     let is_checked = job.model.checked && ![from, owner].iter().any(|&rank| job.is_exempt(rank));
     if is_checked && job.is_unmapped(owner, addr..addr + u64::from(len), unmap_epoch) {
@@ -94,10 +94,10 @@ pub(crate) fn sum_of(bytes: &[u8]) -> u64 {
 }
 
 /// Returns the checksum of what the source of a put holds now.
-pub(crate) fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
+pub(crate) fn source_sum(origin: &OpOrigin, op: &Op) -> Option<u64> {
     let (lcl, len) = match op.action {
-        Action::Put { lcl, len } => (lcl, len),
-        Action::Piggyback { data, len, .. } => {
+        OpAction::Put { lcl, len } => (lcl, len),
+        OpAction::Piggyback { data, len, .. } => {
             let bytes: Vec<u8> = data.iter().flat_map(|word| word.to_ne_bytes()).collect();
             return Some(sum_of(&bytes[..len as usize]));
         }

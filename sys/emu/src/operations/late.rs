@@ -15,19 +15,19 @@ use crate::limits::ids::STAG_AT;
 use crate::mrq::RecentChunk;
 use crate::operations::checked::{self, check_overlap, pending_write, sum_of};
 use crate::operations::remote::{
-    Outcome, add_session_steps, execute_remote, get_destination, hold, length, notify_sender,
+    RemoteOutcome, add_session_steps, execute_remote, get_destination, hold, length, notify_sender,
     notify_target, source,
 };
 use crate::operations::times::late_times;
-use crate::queues::desc::{Action, Op};
+use crate::queues::desc::{Op, OpAction};
 use crate::queues::late::LateVcq;
 use crate::queues::targets::{self, Target};
-use crate::queues::vcq::{Order, Origin, Vcq};
+use crate::queues::vcq::{OpOrder, OpOrigin, Vcq};
 use crate::shared::copy::{self, AddressSpace};
-use crate::shared::registrations::{Hold, Region, StagTable};
+use crate::shared::registrations::{Hold, RegisteredRegion, StagTable};
 use crate::shared::watched::WriteOrder;
 use crate::sync::Ordering;
-use crate::timing::model::Times;
+use crate::timing::model::OpTimes;
 use std::sync::Arc;
 use utofu_sys::*;
 
@@ -35,15 +35,15 @@ use utofu_sys::*;
 enum Stage {
     Send,
     Arrive,
-    Finish(Outcome),
+    Finish(RemoteOutcome),
 }
 
 /// An operation under way.
-struct Posted {
-    origin: Origin,
+struct LateOp {
+    origin: OpOrigin,
     shared: Arc<LateVcq>,
     op: Op,
-    times: Times,
+    times: OpTimes,
     stage: Stage,
     /// Bytes that were read and not yet written.
     data: Vec<u8>,
@@ -54,12 +54,18 @@ struct Posted {
 }
 
 /// Queues an operation of a VCQ.
-pub(crate) fn post(device: &Device, vcq: &Vcq, shared: &Arc<LateVcq>, order: &mut Order, op: &Op) {
+pub(crate) fn post(
+    device: &Device,
+    vcq: &Vcq,
+    shared: &Arc<LateVcq>,
+    order: &mut OpOrder,
+    op: &Op,
+) {
     let times = late_times(vcq, order, op);
     let job = &vcq.context.job;
-    let origin: &Origin = vcq;
+    let origin: &OpOrigin = vcq;
     let sum = if job.model.checked { checked::source_sum(origin, op) } else { None };
-    let posted = Posted {
+    let posted = LateOp {
         pending_write: if job.model.checked { pending_write(origin, op, sum) } else { None },
         origin: origin.clone(),
         shared: shared.clone(),
@@ -77,22 +83,22 @@ pub(crate) fn post(device: &Device, vcq: &Vcq, shared: &Arc<LateVcq>, order: &mu
     });
 }
 
-impl PendingOp for Posted {
+impl PendingOp for LateOp {
     fn rank(&self) -> usize {
         self.origin.context.rank
     }
 
     fn next_stage(&self, at: u64) -> StepEvent {
-        let Posted { origin, op, .. } = self;
+        let LateOp { origin, op, .. } = self;
         let (stage, addr) = match (&self.stage, op.action) {
-            (Stage::Send, Action::Put { lcl, len }) => {
+            (Stage::Send, OpAction::Put { lcl, len }) => {
                 (stepping::Stage::Send, source(origin, lcl, len).ok())
             }
             (Stage::Send, _) => (stepping::Stage::Send, None),
             (Stage::Arrive, _) => {
                 (stepping::Stage::Arrive, checked::region_of(origin, op).map(|region| region.addr))
             }
-            (Stage::Finish(_), Action::Get { lcl, len }) => {
+            (Stage::Finish(_), OpAction::Get { lcl, len }) => {
                 (stepping::Stage::Finish, get_destination(origin, lcl, len).ok())
             }
             (Stage::Finish(_), _) => (stepping::Stage::Finish, None),
@@ -101,7 +107,7 @@ impl PendingOp for Posted {
             // Relaxed: one thread.
             .map(|target| target.block.owner.load(Ordering::Relaxed) as usize);
         let memory = addr.map(|addr| addr as usize..addr as usize + length(op) as usize);
-        let is_get = matches!(op.action, Action::Get { .. });
+        let is_get = matches!(op.action, OpAction::Get { .. });
         let writes = match stage {
             stepping::Stage::Send | stepping::Stage::Packet => false,
             stepping::Stage::Arrive => !is_get,
@@ -136,7 +142,7 @@ impl PendingOp for Posted {
     fn needs(&self, table: &StagTable, stadd: u64) -> bool {
         let same = |other: u64| other >> STAG_AT == stadd >> STAG_AT;
         let local = match (self.op.action, &self.stage) {
-            (Action::Put { lcl, .. }, Stage::Send) | (Action::Get { lcl, .. }, _) => {
+            (OpAction::Put { lcl, .. }, Stage::Send) | (OpAction::Get { lcl, .. }, _) => {
                 std::ptr::eq(self.origin.table(), table) && same(lcl)
             }
             _ => false,
@@ -149,13 +155,13 @@ impl PendingOp for Posted {
 }
 
 /// As [`hold`], for memory of the posting rank.
-fn hold_local(origin: &Origin, stadd: u64, len: u32) -> Option<Hold<'_>> {
+fn hold_local(origin: &OpOrigin, stadd: u64, len: u32) -> Option<Hold<'_>> {
     hold(&origin.context.job, origin.table().entry(stadd), len)
 }
 
-impl Posted {
+impl LateOp {
     /// Reports misuse if the operation is about to use `len` bytes of this region that were unmapped.
-    fn check_region(&self, region: Option<Region>, len: u32) {
+    fn check_region(&self, region: Option<RegisteredRegion>, len: u32) {
         let Context { job, rank } = &self.origin.context;
         checked::check_unmapped(job, *rank, region, len);
     }
@@ -163,11 +169,11 @@ impl Posted {
     /// Reads the source. Returns the time in ns at which the next stage is due; `None` after an error.
     fn send(&mut self) -> Option<u64> {
         let _held = match self.op.action {
-            Action::Put { lcl, len } => hold_local(&self.origin, lcl, len),
+            OpAction::Put { lcl, len } => hold_local(&self.origin, lcl, len),
             _ => None,
         };
         let code = match self.op.action {
-            Action::Put { lcl, len } => match source(&self.origin, lcl, len) {
+            OpAction::Put { lcl, len } => match source(&self.origin, lcl, len) {
                 Ok(from) => {
                     self.check_region(self.origin.table().lookup(lcl), len);
                     self.data = vec![0; len as usize];
@@ -212,12 +218,12 @@ impl Posted {
         let is_left =
             |target: &Target<'_>| !job.is_failed(target.block.owner.load(Ordering::Relaxed));
         let outcome = match targets::find(job, self.op.vcq).filter(is_left) {
-            None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
+            None => RemoteOutcome::failed(UTOFU_ERR_MRQ_PEER),
             Some(target) => {
                 self.check_region(target.table.lookup(self.op.rmt), len);
                 let source = match &self.op.action {
-                    Action::Piggyback { data, .. } => data.as_ptr() as u64,
-                    Action::Get { .. } => {
+                    OpAction::Piggyback { data, .. } => data.as_ptr() as u64,
+                    OpAction::Get { .. } => {
                         self.data = vec![0; len as usize];
                         self.data.as_mut_ptr() as u64
                     }
@@ -237,9 +243,9 @@ impl Posted {
     }
 
     /// Writes the data of a get to local memory, and notifies the sender.
-    fn finish(&mut self, outcome: &Outcome) {
+    fn finish(&mut self, outcome: &RemoteOutcome) {
         let mut code = outcome.code;
-        if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
+        if let (OpAction::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
             let _held = hold_local(&self.origin, lcl, len);
             code = match get_destination(&self.origin, lcl, len) {
                 Ok(to) => {
@@ -263,7 +269,7 @@ impl Posted {
         }
         // Relaxed: only this thread writes the counter.
         let order = self.shared.local_done.load(Ordering::Relaxed) + 1;
-        let outcome = Outcome { code, value: outcome.value };
+        let outcome = RemoteOutcome { code, value: outcome.value };
         notify_sender(&self.origin, &mut RecentChunk::default(), &self.op, &outcome, order, 0);
         self.retire();
     }

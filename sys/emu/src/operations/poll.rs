@@ -2,7 +2,7 @@
 
 use crate::limits::error::fatal;
 use crate::limits::ids::VcqPlace;
-use crate::mrq::{CAPACITY, Notice};
+use crate::mrq::{CAPACITY, MrqNotice};
 use crate::operations::post;
 use crate::queues::vcq::{Receiver, Vcq};
 use crate::sync::Ordering;
@@ -15,8 +15,8 @@ impl Receiver {
     fn take_due(
         &mut self,
         now: impl Fn() -> u64,
-        until: impl Fn(&Notice) -> Option<u64>,
-    ) -> Option<Notice> {
+        until: impl Fn(&MrqNotice) -> Option<u64>,
+    ) -> Option<MrqNotice> {
         loop {
             let due = self.pending.first_entry().filter(|e| e.key().0 <= now())?;
             let mut n = due.remove();
@@ -71,7 +71,7 @@ impl Vcq {
     /// # Safety
     /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
     #[inline]
-    pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
+    pub(crate) unsafe fn poll_mrq(&self) -> Option<MrqNotice> {
         let block = self.block();
         // Relaxed: the flag only ends the process.
         if block.overflowed.load(Ordering::Relaxed) != 0 {
@@ -106,7 +106,7 @@ impl Vcq {
 
     /// As [`Vcq::poll_mrq`], for VCQs whose operations are not over when their posts return.
     #[cold]
-    fn poll_mrq_slow(&self, r: &mut Receiver) -> Option<Notice> {
+    fn poll_mrq_slow(&self, r: &mut Receiver) -> Option<MrqNotice> {
         if self.is_session {
             // SAFETY: a session's sending side is locked; `start_waiting` does not lead back to this function.
             unsafe { self.send(|sender| post::start_waiting(self, sender)) };
@@ -125,7 +125,7 @@ impl Vcq {
     /// Latency model: returns the time in ns at which the processor has finished receiving a message that has
     /// arrived.
     #[cold]
-    fn receive_end(&self, n: &Notice) -> Option<u64> {
+    fn receive_end(&self, n: &MrqNotice) -> Option<u64> {
         // Local notices have an order other than 0.
         if n.order != 0 {
             return None;

@@ -1,14 +1,14 @@
 //! Posting: the posting thread executes the operation, or queues it for the late device.
 
 use crate::operations::remote::{
-    Outcome, add_session_steps, execute_remote, length, notify_sender, notify_target, source,
+    RemoteOutcome, add_session_steps, execute_remote, length, notify_sender, notify_target, source,
 };
 use crate::operations::{late, times};
-use crate::queues::desc::{Action, Op};
+use crate::queues::desc::{Op, OpAction};
 use crate::queues::toq;
 use crate::queues::vcq::{Sender, Vcq};
 use crate::sync::Ordering;
-use crate::timing::model::Times;
+use crate::timing::model::OpTimes;
 use std::ffi::c_int;
 use utofu_sys::*;
 
@@ -68,7 +68,7 @@ pub(crate) unsafe fn start<const IMMEDIATE: bool>(
 /// Registered memory is mapped.
 #[inline]
 unsafe fn execute<const IMMEDIATE: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) -> (c_int, u64) {
-    if matches!(op.action, Action::Nop) {
+    if matches!(op.action, OpAction::Nop) {
         return (UTOFU_SUCCESS, 0);
     }
     let job = &*vcq.context.job;
@@ -82,15 +82,15 @@ unsafe fn execute<const IMMEDIATE: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op
     let len = length(op);
     // The source of a put is read when it is sent.
     let source = match op.action {
-        Action::Put { lcl, .. } => match source(vcq, lcl, len) {
+        OpAction::Put { lcl, .. } => match source(vcq, lcl, len) {
             Ok(addr) => addr,
             Err(code) => return (code, 0),
         },
-        Action::Piggyback { ref data, .. } => data.as_ptr() as u64,
+        OpAction::Piggyback { ref data, .. } => data.as_ptr() as u64,
         _ => 0,
     };
     let Sender { targets, own, order: times_before, .. } = sender;
-    let mut times = Times::default();
+    let mut times = OpTimes::default();
     // SAFETY: a VCQ belongs to one job.
     let outcome = match unsafe { targets.find(job, op.vcq) } {
         Some((target, recent)) => {
@@ -105,7 +105,7 @@ unsafe fn execute<const IMMEDIATE: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op
             }
             outcome
         }
-        None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
+        None => RemoteOutcome::failed(UTOFU_ERR_MRQ_PEER),
     };
     notify_sender(vcq, own, op, &outcome, order, times.local);
     // Release pairs with the Acquire in poll_mrq: the notice, if any, is in the queue.

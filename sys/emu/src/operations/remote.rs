@@ -7,13 +7,13 @@
 use crate::job::core::Job;
 use crate::job::records::VcqBlock;
 use crate::limits::ids::without_path;
-use crate::mrq::{Notice, PushError, RecentChunk};
+use crate::mrq::{MrqNotice, PushError, RecentChunk};
 use crate::queues::atomic_op;
-use crate::queues::desc::{Action, Op};
+use crate::queues::desc::{Op, OpAction};
 use crate::queues::targets::Target;
-use crate::queues::vcq::Origin;
+use crate::queues::vcq::OpOrigin;
 use crate::shared::copy::{self, CopyError};
-use crate::shared::registrations::{Entry, Hold, Region};
+use crate::shared::registrations::{Hold, RegisteredRegion, RegistrationEntry};
 use crate::shared::watched::{LINE, WriteOrder};
 use crate::sync::Ordering;
 use std::ffi::c_int;
@@ -31,16 +31,16 @@ pub(crate) fn unpack_meta(meta: u64) -> (u8, u8, c_int) {
 
 /// The result of the remote part of an operation.
 #[derive(Clone, Copy)]
-pub(crate) struct Outcome {
+pub(crate) struct RemoteOutcome {
     /// 0 or a MRQ code.
     pub(crate) code: c_int,
     /// Old value of an atomic operation.
     pub(crate) value: u64,
 }
 
-impl Outcome {
-    pub(crate) fn failed(code: c_int) -> Outcome {
-        Outcome { code, value: 0 }
+impl RemoteOutcome {
+    pub(crate) fn failed(code: c_int) -> RemoteOutcome {
+        RemoteOutcome { code, value: 0 }
     }
 }
 
@@ -48,9 +48,11 @@ impl Outcome {
 #[inline]
 pub(crate) fn length(op: &Op) -> u32 {
     match op.action {
-        Action::Nop => 0,
-        Action::Put { len, .. } | Action::Piggyback { len, .. } | Action::Get { len, .. } => len,
-        Action::Atomic { width, .. } => width.into(),
+        OpAction::Nop => 0,
+        OpAction::Put { len, .. } | OpAction::Piggyback { len, .. } | OpAction::Get { len, .. } => {
+            len
+        }
+        OpAction::Atomic { width, .. } => width.into(),
     }
 }
 
@@ -58,11 +60,11 @@ pub(crate) fn length(op: &Op) -> u32 {
 #[inline]
 fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
     match op.action {
-        Action::Nop | Action::Put { .. } | Action::Piggyback { .. } => {
+        OpAction::Nop | OpAction::Put { .. } | OpAction::Piggyback { .. } => {
             (UTOFU_MRQ_TYPE_LCL_PUT, UTOFU_MRQ_TYPE_RMT_PUT)
         }
-        Action::Get { .. } => (UTOFU_MRQ_TYPE_LCL_GET, UTOFU_MRQ_TYPE_RMT_GET),
-        Action::Atomic { .. } => (UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW),
+        OpAction::Get { .. } => (UTOFU_MRQ_TYPE_LCL_GET, UTOFU_MRQ_TYPE_RMT_GET),
+        OpAction::Atomic { .. } => (UTOFU_MRQ_TYPE_LCL_ARMW, UTOFU_MRQ_TYPE_RMT_ARMW),
     }
 }
 
@@ -70,7 +72,7 @@ fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
 #[inline]
 fn notice_stadd(op: &Op) -> u64 {
     match op.action {
-        Action::Atomic { .. } => op.rmt,
+        OpAction::Atomic { .. } => op.rmt,
         _ => op.rmt.wrapping_add(length(op).into()),
     }
 }
@@ -78,24 +80,24 @@ fn notice_stadd(op: &Op) -> u64 {
 /// Delivers the notice at the target, if the operation succeeded and requests one.
 #[inline]
 pub(crate) fn notify_target(
-    origin: &Origin,
+    origin: &OpOrigin,
     target: &VcqBlock,
     recent: &mut RecentChunk,
     op: &Op,
-    outcome: &Outcome,
+    outcome: &RemoteOutcome,
     ready_at: u64,
 ) {
     if outcome.code != UTOFU_SUCCESS || !op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE) {
         return;
     }
-    let notice = Notice {
+    let notice = MrqNotice {
         meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
         vcq: origin.id,
         rmt: notice_stadd(op),
         // The manual leaves this field open; the value is that of Fujitsu's library.
         value: notice_stadd(op),
         ready_at,
-        ..Notice::default()
+        ..MrqNotice::default()
     };
     deliver(origin, target, recent, &notice);
 }
@@ -103,10 +105,10 @@ pub(crate) fn notify_target(
 /// Delivers the sender's own notice, if the operation failed or requests one.
 #[inline]
 pub(crate) fn notify_sender(
-    origin: &Origin,
+    origin: &OpOrigin,
     recent: &mut RecentChunk,
     op: &Op,
-    outcome: &Outcome,
+    outcome: &RemoteOutcome,
     order: u64,
     ready_at: u64,
 ) {
@@ -114,11 +116,11 @@ pub(crate) fn notify_sender(
         return;
     }
     let value = match op.action {
-        Action::Get { lcl, len } => lcl.wrapping_add(len.into()),
-        Action::Atomic { .. } => outcome.value,
+        OpAction::Get { lcl, len } => lcl.wrapping_add(len.into()),
+        OpAction::Atomic { .. } => outcome.value,
         _ => 0,
     };
-    let notice = Notice {
+    let notice = MrqNotice {
         meta: pack_meta(kinds(op).0, op.edata, outcome.code),
         vcq: without_path(op.vcq),
         rmt: notice_stadd(op),
@@ -132,7 +134,11 @@ pub(crate) fn notify_sender(
 /// Holds the registration whose memory the calling thread is about to look up and to copy `len` bytes of, if these are
 /// more than a line: a thread can lose its processor during any copy; during a long copy this is likely.
 #[inline]
-pub(crate) fn hold<'a>(job: &'a Job, entry: Option<&'a Entry>, len: u32) -> Option<Hold<'a>> {
+pub(crate) fn hold<'a>(
+    job: &'a Job,
+    entry: Option<&'a RegistrationEntry>,
+    len: u32,
+) -> Option<Hold<'a>> {
     let process = job.me.map(|me| &job.rank_record(me).holding);
     entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process))
 }
@@ -141,11 +147,11 @@ pub(crate) fn hold<'a>(job: &'a Job, entry: Option<&'a Entry>, len: u32) -> Opti
 /// for a wrong STADD and a wrong length.
 #[inline]
 fn local_region(
-    origin: &Origin,
+    origin: &OpOrigin,
     stadd: u64,
     len: u32,
     [stadd_code, length_code]: [c_int; 2],
-) -> std::result::Result<Region, c_int> {
+) -> std::result::Result<RegisteredRegion, c_int> {
     match origin.table().lookup(stadd) {
         Some(r) if r.owner as usize != origin.context.rank => Err(stadd_code),
         Some(r) if r.bytes_left < i64::from(len) => Err(length_code),
@@ -156,7 +162,7 @@ fn local_region(
 
 /// Returns the address of a put's source, or a TCQ code.
 #[inline]
-pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
+pub(crate) fn source(origin: &OpOrigin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
     let codes = [UTOFU_ERR_TCQ_STADD, UTOFU_ERR_TCQ_LENGTH];
     local_region(origin, stadd, len, codes).map(|region| region.addr)
 }
@@ -164,7 +170,7 @@ pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Resu
 /// Returns the address of a get's destination, or a MRQ code.
 #[inline]
 pub(crate) fn get_destination(
-    origin: &Origin,
+    origin: &OpOrigin,
     stadd: u64,
     len: u32,
 ) -> std::result::Result<u64, c_int> {
@@ -181,13 +187,13 @@ pub(crate) fn get_destination(
 /// `buffer_only`.
 #[inline]
 pub(crate) unsafe fn execute_remote(
-    origin: &Origin,
+    origin: &OpOrigin,
     target: &Target<'_>,
     op: &Op,
     buffer: u64,
     len: u32,
     buffer_only: bool,
-) -> Outcome {
+) -> RemoteOutcome {
     let job = &*origin.context.job;
     let mut value = 0;
     let entry = target.table.entry(op.rmt);
@@ -195,14 +201,14 @@ pub(crate) unsafe fn execute_remote(
     let code = match entry.and_then(|entry| entry.get(op.rmt)) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
         Some(r) if r.bytes_left < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
-        Some(r) if r.read_only && !matches!(op.action, Action::Get { .. }) => {
+        Some(r) if r.read_only && !matches!(op.action, OpAction::Get { .. }) => {
             UTOFU_ERR_MRQ_RMT_MEMORY
         }
         Some(r) => {
             let space = job.address_space(r.owner);
             let done = match op.action {
-                Action::Nop => Ok(()),
-                Action::Put { .. } | Action::Piggyback { .. } => {
+                OpAction::Nop => Ok(()),
+                OpAction::Put { .. } | OpAction::Piggyback { .. } => {
                     // A program that requests a notice watches one line at most.
                     let has_notice = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
                     let is_watched = !has_notice || u64::from(len) <= LINE;
@@ -216,15 +222,15 @@ pub(crate) unsafe fn execute_remote(
                     // SAFETY: the caller's promise, and the range lies in the registration.
                     unsafe { copy::write(space, buffer, r.addr, len as usize, write_order) }
                 }
-                Action::Get { lcl, .. } => match get_destination(origin, lcl, len) {
+                OpAction::Get { lcl, .. } => match get_destination(origin, lcl, len) {
                     Ok(own) => {
                         let to = if buffer_only { buffer } else { own };
                         // SAFETY: both ranges lie in registrations, or `buffer` has the room.
                         unsafe { copy::read(space, r.addr, to, len as usize) }
                     }
-                    Err(code) => return Outcome::failed(code),
+                    Err(code) => return RemoteOutcome::failed(code),
                 },
-                Action::Atomic { width, update } => {
+                OpAction::Atomic { width, update } => {
                     let lock = &job.rank_record(r.owner as usize).atomics;
                     let alone = job.me.is_none();
                     // SAFETY: the range lies in the registration.
@@ -240,12 +246,12 @@ pub(crate) unsafe fn execute_remote(
             }
         }
     };
-    Outcome { code, value }
+    RemoteOutcome { code, value }
 }
 
 /// Adds the session steps of a successful operation to its target's VCQ.
 #[cold]
-pub(crate) fn add_session_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
+pub(crate) fn add_session_steps(target: &VcqBlock, op: &Op, outcome: &RemoteOutcome) {
     if outcome.code == UTOFU_SUCCESS && op.steps > 0 {
         // Release pairs with the Acquire in `start_waiting`: the data that the operation has written are visible.
         target.steps.fetch_add(op.steps.into(), Ordering::Release);
@@ -254,7 +260,7 @@ pub(crate) fn add_session_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
 
 /// Appends a notice to a queue. If the queue is full the notice is lost, and the queue's owner will end.
 #[inline(always)]
-fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut RecentChunk, notice: &Notice) {
+fn deliver(origin: &OpOrigin, block: &VcqBlock, recent: &mut RecentChunk, notice: &MrqNotice) {
     if block.ring.push(&*origin.context.job, recent, notice) == Err(PushError::Overflow) {
         // Relaxed: the flag orders no other memory access.
         block.overflowed.store(1, Ordering::Relaxed);

@@ -12,7 +12,7 @@ pub(crate) const ENTRY: usize = 32;
 pub(crate) type Entry = [u8; ENTRY];
 /// Kind and operands of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum OpAction {
     Nop,
     Put {
         lcl: u64,
@@ -38,7 +38,7 @@ pub(crate) enum Action {
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
-    pub(crate) action: Action,
+    pub(crate) action: OpAction,
     /// Target VCQ.
     pub(crate) vcq: u64,
     /// Target STADD.
@@ -71,8 +71,8 @@ impl Op {
     #[inline]
     pub(crate) fn entries(&self) -> usize {
         match self.action {
-            Action::Piggyback { entries, .. } => entries.into(),
-            Action::Atomic { width: 8, update: Update::Compare { .. } } => 2,
+            OpAction::Piggyback { entries, .. } => entries.into(),
+            OpAction::Atomic { width: 8, update: Update::Compare { .. } } => 2,
             _ => 1,
         }
     }
@@ -81,12 +81,12 @@ impl Op {
     #[inline]
     pub(crate) fn pack(&self) -> [Entry; 2] {
         let (kind, len, a, b) = match self.action {
-            Action::Nop => (1, 0, 0, [0; 4]),
-            Action::Put { lcl, len } => (2, len, lcl, [0; 4]),
-            Action::Piggyback { data, len, entries: 1 } => (3, len, data[0], [0; 4]),
-            Action::Piggyback { data, len, .. } => (4, len, 0, data),
-            Action::Get { lcl, len } => (5, len, lcl, [0; 4]),
-            Action::Atomic { width, update } => {
+            OpAction::Nop => (1, 0, 0, [0; 4]),
+            OpAction::Put { lcl, len } => (2, len, lcl, [0; 4]),
+            OpAction::Piggyback { data, len, entries: 1 } => (3, len, data[0], [0; 4]),
+            OpAction::Piggyback { data, len, .. } => (4, len, 0, data),
+            OpAction::Get { lcl, len } => (5, len, lcl, [0; 4]),
+            OpAction::Atomic { width, update } => {
                 let (op, a, b) = match update {
                     Update::Fetch { op, value } => (op, value, 0),
                     // Two 4-byte values fit into the first entry.
@@ -116,22 +116,22 @@ impl Op {
         };
         let kind = head as u8;
         let action = match kind {
-            1 => Action::Nop,
-            2 => Action::Put { lcl: a, len },
-            3 if len <= 8 => Action::Piggyback { data: [a, 0, 0, 0], len, entries: 1 },
+            1 => OpAction::Nop,
+            2 => OpAction::Put { lcl: a, len },
+            3 if len <= 8 => OpAction::Piggyback { data: [a, 0, 0, 0], len, entries: 1 },
             4 if len as usize <= MAX_PIGGYBACK => {
-                Action::Piggyback { data: second()?, len, entries: 2 }
+                OpAction::Piggyback { data: second()?, len, entries: 2 }
             }
-            5 => Action::Get { lcl: a, len },
-            6 if len == 0 => Action::Atomic {
+            5 => OpAction::Get { lcl: a, len },
+            6 if len == 0 => OpAction::Atomic {
                 width: 4,
                 update: Update::Compare { old: a & 0xffff_ffff, new: a >> 32 },
             },
             7 if len == 0 => {
-                Action::Atomic { width: 8, update: Update::Compare { old: a, new: second()?[0] } }
+                OpAction::Atomic { width: 8, update: Update::Compare { old: a, new: second()?[0] } }
             }
             6 | 7 => match Update::of(len, a) {
-                Some(update) => Action::Atomic { width: if kind == 6 { 4 } else { 8 }, update },
+                Some(update) => OpAction::Atomic { width: if kind == 6 { 4 } else { 8 }, update },
                 None => return bad("a descriptor names an unknown atomic operator"),
             },
             _ => return bad("this is not a descriptor that utofu_prepare_* wrote"),

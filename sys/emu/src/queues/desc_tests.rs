@@ -10,24 +10,24 @@ fn any_update(width: u8) -> impl Strategy<Value = Update> {
     ]
 }
 
-fn any_action() -> impl Strategy<Value = Action> {
+fn any_action() -> impl Strategy<Value = OpAction> {
     let long = 0..=MAX_LENGTH as u32;
     prop_oneof![
-        Just(Action::Nop),
-        (any::<u64>(), long.clone()).prop_map(|(lcl, len)| Action::Put { lcl, len }),
-        (any::<u64>(), long).prop_map(|(lcl, len)| Action::Get { lcl, len }),
-        (any::<u64>(), 0u32..=8).prop_map(|(d, len)| Action::Piggyback {
+        Just(OpAction::Nop),
+        (any::<u64>(), long.clone()).prop_map(|(lcl, len)| OpAction::Put { lcl, len }),
+        (any::<u64>(), long).prop_map(|(lcl, len)| OpAction::Get { lcl, len }),
+        (any::<u64>(), 0u32..=8).prop_map(|(d, len)| OpAction::Piggyback {
             data: [d, 0, 0, 0],
             len,
             entries: 1
         }),
-        (any::<[u64; 4]>(), 0u32..=32).prop_map(|(data, len)| Action::Piggyback {
+        (any::<[u64; 4]>(), 0u32..=32).prop_map(|(data, len)| OpAction::Piggyback {
             data,
             len,
             entries: 2
         }),
-        any_update(4).prop_map(|update| Action::Atomic { width: 4, update }),
-        any_update(8).prop_map(|update| Action::Atomic { width: 8, update }),
+        any_update(4).prop_map(|update| OpAction::Atomic { width: 4, update }),
+        any_update(8).prop_map(|update| OpAction::Atomic { width: 8, update }),
     ]
 }
 
@@ -55,14 +55,14 @@ proptest! {
 fn entries_are_those_that_were_counted() {
     let op = |action| Op { action, vcq: 0, rmt: 0, edata: 0, flags: 0, steps: 0 };
     let data = [0; 4];
-    let atomic = |width, update| Action::Atomic { width, update };
+    let atomic = |width, update| OpAction::Atomic { width, update };
     let compare = Update::Compare { old: 0, new: 0 };
     for (action, entries) in [
-        (Action::Nop, 1),
-        (Action::Put { lcl: 0, len: 1 }, 1),
-        (Action::Get { lcl: 0, len: 1 }, 1),
-        (Action::Piggyback { data, len: 1, entries: 2 }, 2),
-        (Action::Piggyback { data, len: 1, entries: 1 }, 1),
+        (OpAction::Nop, 1),
+        (OpAction::Put { lcl: 0, len: 1 }, 1),
+        (OpAction::Get { lcl: 0, len: 1 }, 1),
+        (OpAction::Piggyback { data, len: 1, entries: 2 }, 2),
+        (OpAction::Piggyback { data, len: 1, entries: 1 }, 1),
         (atomic(4, compare), 1),
         (atomic(8, compare), 2),
         (atomic(8, Update::Fetch { op: UTOFU_ARMW_OP_ADD, value: 1 }), 1),

@@ -12,16 +12,16 @@ use crate::queues::desc::Op;
 use std::collections::VecDeque;
 
 /// Waiting operations of a VCQ.
-pub(crate) struct Session {
+pub(crate) struct VcqSession {
     /// Operations, each with its cbdata.
     pub(crate) waiting: VecDeque<(Op, usize)>,
     /// Total of the steps used; wraps.
     pub(crate) used: u32,
 }
 
-impl Session {
+impl VcqSession {
     /// Creates the state of a VCQ that has received `steps` steps so far.
-    pub(crate) fn new(steps: u32) -> Session {
-        Session { waiting: VecDeque::new(), used: steps }
+    pub(crate) fn new(steps: u32) -> VcqSession {
+        VcqSession { waiting: VecDeque::new(), used: steps }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const LATE: u64 = u64::MAX;
 /// A posted operation that polling has not passed, or several consecutive ones that are over and that no poll will
 /// return.
 #[derive(Clone, Copy)]
-struct Posted {
+struct ToqEntry {
     cbdata: usize,
     /// Time in ns from which a poll may return the completion; 0 for at once.
     ready_at: u64,
@@ -29,10 +29,10 @@ struct Posted {
     tcq_notice: bool,
 }
 
-/// A packed [`Posted`]. Zeros cost no memory until the page is written.
+/// A packed [`ToqEntry`]. Zeros cost no memory until the page is written.
 type Packed = [u64; 3];
 
-impl Posted {
+impl ToqEntry {
     #[inline]
     fn is_past(&self) -> bool {
         !self.tcq_notice && self.ready_at == 0
@@ -40,7 +40,7 @@ impl Posted {
 
     #[inline]
     fn pack(self) -> Packed {
-        let Posted { code, entries, count, tcq_notice, .. } = self;
+        let ToqEntry { code, entries, count, tcq_notice, .. } = self;
         let rest = u64::from(code as u16)
             | u64::from(entries) << 16
             | u64::from(count) << 32
@@ -49,8 +49,8 @@ impl Posted {
     }
 
     #[inline]
-    fn unpack([cbdata, ready_at, rest]: Packed) -> Posted {
-        Posted {
+    fn unpack([cbdata, ready_at, rest]: Packed) -> ToqEntry {
+        ToqEntry {
             cbdata: cbdata as usize,
             ready_at,
             code: rest as u16 as i16,
@@ -100,7 +100,7 @@ impl Toq {
     ) {
         self.entries += entries;
         self.unread += 1;
-        let new = Posted {
+        let new = ToqEntry {
             cbdata,
             ready_at,
             // All codes lie between -768 and 0.
@@ -111,10 +111,10 @@ impl Toq {
         };
         if new.is_past() && self.len > 0 {
             let last = &mut self.ring[(self.first + self.len - 1) % RING];
-            let before = Posted::unpack(*last);
+            let before = ToqEntry::unpack(*last);
             if before.is_past() {
                 let (entries, count) = (before.entries + new.entries, before.count + 1);
-                *last = Posted { entries, count, ..new }.pack();
+                *last = ToqEntry { entries, count, ..new }.pack();
                 return;
             }
         }
@@ -131,7 +131,7 @@ impl Toq {
         late: impl Fn() -> Option<c_int>,
     ) -> Option<(c_int, usize)> {
         while self.len > 0 {
-            let mut p = Posted::unpack(self.ring[self.first % RING]);
+            let mut p = ToqEntry::unpack(self.ring[self.first % RING]);
             if p.ready_at == LATE {
                 let code = late()?;
                 p.code = code as i16;

@@ -6,10 +6,10 @@ use crate::job::sharing::CqRoles;
 use crate::limits::FIRST_EXTRA;
 use crate::limits::error::{Code, Result, fail, fatal};
 use crate::limits::ids::{TniPlace, VcqPlace};
-use crate::mrq::{Notice, Reader, RecentChunk};
+use crate::mrq::{MrqNotice, MrqReader, RecentChunk};
 use crate::queues::late::LateVcq;
 use crate::queues::place::{EXCLUSIVE, choose};
-use crate::queues::session::Session;
+use crate::queues::session::VcqSession;
 use crate::queues::targets::Targets;
 use crate::queues::toq::Toq;
 use crate::shared::arena::ArenaRef;
@@ -56,29 +56,29 @@ pub(crate) struct Sender {
     pub(crate) targets: Targets,
     /// Chunk of this VCQ's own queue, for local notices.
     pub(crate) own: RecentChunk,
-    pub(crate) order: Order,
-    pub(crate) session: Session,
+    pub(crate) order: OpOrder,
+    pub(crate) session: VcqSession,
 }
 
 /// State that orders operations that take time.
-pub(crate) struct Order {
+pub(crate) struct OpOrder {
     /// Latest times of earlier operations, by target.
-    pub(crate) last: HashMap<u64, model::Times>,
+    pub(crate) last: HashMap<u64, model::OpTimes>,
     /// Generator of jitter, of the late mode's delays, and of refused posts.
     pub(crate) random: model::Random,
 }
 
 /// The receiving side.
 pub(crate) struct Receiver {
-    pub(crate) reader: Reader,
+    pub(crate) reader: MrqReader,
     /// Latency model: notices by the time in ns from which they are visible, and a number of arrival.
-    pub(crate) pending: BTreeMap<(u64, u64), Notice>,
+    pub(crate) pending: BTreeMap<(u64, u64), MrqNotice>,
     pub(crate) arrivals: u64,
 }
 
 /// The part of a VCQ that executing an operation needs on the sending side.
 #[derive(Clone)]
-pub(crate) struct Origin {
+pub(crate) struct OpOrigin {
     pub(crate) context: Context,
     pub(crate) place: VcqPlace,
     /// Id of `place`.
@@ -87,7 +87,7 @@ pub(crate) struct Origin {
     table: ArenaRef<StagTable>,
 }
 
-impl Origin {
+impl OpOrigin {
     #[inline]
     pub(crate) fn block(&self) -> &VcqBlock {
         // SAFETY: the block was found in the arena of the job, which `context` keeps.
@@ -110,7 +110,7 @@ impl Origin {
 
 /// A rank's private half of a VCQ.
 pub(crate) struct Vcq {
-    origin: Origin,
+    origin: OpOrigin,
     /// Whether posted operations wait for session progress steps from other ranks.
     pub(crate) is_session: bool,
     /// State shared with the device's thread, in the late mode.
@@ -131,10 +131,10 @@ pub(crate) struct Vcq {
 }
 
 impl Deref for Vcq {
-    type Target = Origin;
+    type Target = OpOrigin;
 
     #[inline]
-    fn deref(&self) -> &Origin {
+    fn deref(&self) -> &OpOrigin {
         &self.origin
     }
 }
@@ -224,15 +224,15 @@ impl Vcq {
                     toq: Toq::default(),
                     targets: Targets::default(),
                     own: RecentChunk::default(),
-                    order: Order { last: HashMap::new(), random: model::Random::new(seed) },
-                    session: Session::new(shared.steps.load(Ordering::Relaxed)),
+                    order: OpOrder { last: HashMap::new(), random: model::Random::new(seed) },
+                    session: VcqSession::new(shared.steps.load(Ordering::Relaxed)),
                 },
             ),
             receiver: ExclusiveCell::new(
                 thread_safe,
                 Receiver { reader, pending: BTreeMap::new(), arrivals: 0 },
             ),
-            origin: Origin {
+            origin: OpOrigin {
                 id: place.id(),
                 place,
                 block: shared.into(),

@@ -9,8 +9,8 @@
 //! until its STag is needed: the same range, but no part of it, gets the same STADD again.
 //!
 //! Hardware ends a registration between two packets, never within one. Here a thread that moves more than a line
-//! [holds](Entry::hold) the entry meanwhile, and a thread that ends the registration waits for it, but not for ever
-//! for a process that is stopped: hardware would have finished the stopped process's operation.
+//! [holds](RegistrationEntry::hold) the entry meanwhile, and a thread that ends the registration waits for it, but not
+//! for ever for a process that is stopped: hardware would have finished the stopped process's operation.
 
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
@@ -38,7 +38,7 @@ const USER: usize = VCQS * USER_STAGS as usize;
 pub(crate) const DYNAMIC: usize = 6144;
 
 #[repr(C, align(64))]
-pub(crate) struct Entry {
+pub(crate) struct RegistrationEntry {
     /// Odd while the entry is valid; changes with every change of the entry.
     state: AtomicU64,
     /// Address of offset 0 in the owner's process.
@@ -62,13 +62,13 @@ pub(crate) struct StagTable {
     lock: SpinLock,
     /// Number of the last dynamic entry filled since the CQ's first VCQ was created, plus one.
     high: AtomicU32,
-    user: [Entry; USER],
-    dynamic: [Entry; DYNAMIC],
+    user: [RegistrationEntry; USER],
+    dynamic: [RegistrationEntry; DYNAMIC],
 }
 
-/// Guard returned by [`Entry::hold`].
+/// Guard returned by [`RegistrationEntry::hold`].
 pub(crate) struct Hold<'a> {
-    entry: &'a Entry,
+    entry: &'a RegistrationEntry,
     process: Option<&'a AtomicU32>,
 }
 
@@ -83,9 +83,9 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// Processes that [hold](Entry::hold) entries.
+/// Processes that [hold](RegistrationEntry::hold) entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Holders {
+pub(crate) enum EntryHolders {
     /// No living process.
     None,
     /// Only processes that are stopped.
@@ -96,11 +96,11 @@ pub(crate) enum Holders {
 
 /// Function that returns which living processes may hold entries that ended before its first call. Its argument says
 /// whether it finds out anew which processes live, and which are stopped.
-pub(crate) type FindHolders<'a> = &'a mut dyn FnMut(bool) -> Holders;
+pub(crate) type FindHolders<'a> = &'a mut dyn FnMut(bool) -> EntryHolders;
 
 /// Memory that a valid STADD refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Region {
+pub(crate) struct RegisteredRegion {
     /// Address in the owner's process.
     pub(crate) addr: u64,
     /// Bytes from `addr` to the end of the registered range; negative behind the end.
@@ -123,7 +123,7 @@ pub(crate) struct Range {
     pub(crate) unmap_epoch: u64,
 }
 
-impl Entry {
+impl RegistrationEntry {
     /// Sets the range; the caller holds the table's lock.
     fn fill(&self, base: u64, len: u64, range: Range) {
         let state = self.state.load(Ordering::Relaxed) & !1;
@@ -178,13 +178,13 @@ impl Entry {
             }
             match find_holders(checks) {
                 // The remaining holders have died.
-                Holders::None => return,
-                Holders::Stopped => {
+                EntryHolders::None => return,
+                EntryHolders::Stopped => {
                     if now > *stopped_at.get_or_insert(now) + STOPPED_WAIT {
                         return;
                     }
                 }
-                Holders::Running => stopped_at = None,
+                EntryHolders::Running => stopped_at = None,
             }
         }
     }
@@ -207,7 +207,7 @@ impl Entry {
 
     /// Returns the memory that a STADD of this entry refers to now; `None` if its STag is not registered.
     #[inline]
-    pub(crate) fn get(&self, stadd: u64) -> Option<Region> {
+    pub(crate) fn get(&self, stadd: u64) -> Option<RegisteredRegion> {
         let offset = stadd & OFFSET_MASK;
         loop {
             // Acquire pairs with the Release in fill and share; for SeqCst see release.
@@ -223,7 +223,7 @@ impl Entry {
             // Acquire pairs with the Release fence in fill.
             fence(Ordering::Acquire);
             if self.state.load(Ordering::Relaxed) == state {
-                return Some(Region {
+                return Some(RegisteredRegion {
                     addr: base.wrapping_add(offset),
                     bytes_left: len as i64 - offset as i64,
                     owner,
@@ -241,7 +241,7 @@ unsafe impl Shared for StagTable {}
 impl StagTable {
     /// Returns the entry of a STADD's STag, if the STag exists.
     #[inline]
-    pub(crate) fn entry(&self, stadd: u64) -> Option<&Entry> {
+    pub(crate) fn entry(&self, stadd: u64) -> Option<&RegistrationEntry> {
         let stag = stadd >> STAG_AT;
         if stag >= FIRST_DYNAMIC {
             let n = stag - FIRST_DYNAMIC;
@@ -254,7 +254,7 @@ impl StagTable {
 
     /// Returns the memory that a STADD refers to now; `None` if its STag is not registered.
     #[inline]
-    pub(crate) fn lookup(&self, stadd: u64) -> Option<Region> {
+    pub(crate) fn lookup(&self, stadd: u64) -> Option<RegisteredRegion> {
         self.entry(stadd)?.get(stadd)
     }
 

@@ -6,8 +6,8 @@ use std::alloc::{Layout, alloc_zeroed};
 const PAGE: u64 = 4096;
 
 /// Reports that no living process holds the entry.
-fn nobody(_: bool) -> Holders {
-    Holders::None
+fn nobody(_: bool) -> EntryHolders {
+    EntryHolders::None
 }
 
 fn table() -> Box<StagTable> {
@@ -72,7 +72,11 @@ fn the_end_of_a_registration_waits_for_operations() {
         let ends = threads.spawn(|| {
             let mut find_holders = |checks| {
                 n_asked.fetch_add(u32::from(checks), Ordering::Relaxed);
-                if process.load(Ordering::SeqCst) > 0 { Holders::Running } else { Holders::None }
+                if process.load(Ordering::SeqCst) > 0 {
+                    EntryHolders::Running
+                } else {
+                    EntryHolders::None
+                }
             };
             t.deregister(stadd, &mut find_holders).unwrap();
             is_over.load(Ordering::Relaxed)
@@ -126,9 +130,9 @@ fn the_stopped_are_not_waited_for_without_limit() {
         n_asked += u32::from(checks);
         if checks && n_asked % 5 == 0 && n_asked < 20 {
             last_run = Instant::now();
-            return Holders::Running;
+            return EntryHolders::Running;
         }
-        Holders::Stopped
+        EntryHolders::Stopped
     };
     t.deregister(stadd, &mut find_holders).unwrap();
     assert!(n_asked >= 16 && last_run.elapsed() > STOPPED_WAIT);

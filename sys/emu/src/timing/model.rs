@@ -74,7 +74,7 @@ pub struct NodeLink {
 
 /// Route of a message, and the resources that it occupies. Their values are times until which they are busy, in ns of
 /// the job's time.
-pub(crate) struct Route<'a> {
+pub(crate) struct MessageRoute<'a> {
     /// The current time.
     pub(crate) now: u64,
     /// Whether both ranks are on one node.
@@ -90,16 +90,16 @@ pub(crate) struct Route<'a> {
 
 /// Times at which the parts of an operation become visible, in ns of the job's time; 0 for at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Times {
+pub(crate) struct OpTimes {
     pub(crate) sent: u64,
     pub(crate) remote: u64,
     pub(crate) local: u64,
 }
 
-impl Times {
+impl OpTimes {
     /// Delays an operation's effects on its target and its completion behind those of an earlier operation.
-    pub(crate) fn after(self, earlier: Times) -> Times {
-        Times {
+    pub(crate) fn after(self, earlier: OpTimes) -> OpTimes {
+        OpTimes {
             remote: self.remote.max(earlier.remote),
             local: self.local.max(earlier.local),
             ..self
@@ -163,38 +163,38 @@ impl Model {
     }
 
     /// Adds jitter to one operation's times.
-    pub(crate) fn jittered(&self, times: Times, random: &mut Random) -> Times {
+    pub(crate) fn jittered(&self, times: OpTimes, random: &mut Random) -> OpTimes {
         if self.jitter_ns == 0 {
             return times;
         }
         let jitter = random.below(self.jitter_ns.saturating_add(1));
-        Times { remote: times.remote + jitter, local: times.local + jitter, ..times }
+        OpTimes { remote: times.remote + jitter, local: times.local + jitter, ..times }
     }
 
     /// Returns the times of a put or an atomic operation.
-    pub(crate) fn put(&self, bytes: u64, route: &Route<'_>) -> Times {
+    pub(crate) fn put(&self, bytes: u64, route: &MessageRoute<'_>) -> OpTimes {
         if let Some((sent, arrived)) = self.intra_node(bytes, route) {
-            return Times { sent, remote: arrived, local: arrived };
+            return OpTimes { sent, remote: arrived, local: arrived };
         }
         let posted = occupy(route.processor, route.now, self.post_ns);
         let (sent, remote) = self.inter_node(posted, bytes, route);
-        Times { sent, remote, local: remote + route.hops * self.hop_ns }
+        OpTimes { sent, remote, local: remote + route.hops * self.hop_ns }
     }
 
     /// Returns the times of a get, whose data come from the target.
-    pub(crate) fn get(&self, bytes: u64, route: &Route<'_>) -> Times {
+    pub(crate) fn get(&self, bytes: u64, route: &MessageRoute<'_>) -> OpTimes {
         if let Some((sent, arrived)) = self.intra_node(bytes, route) {
-            return Times { sent, remote: sent, local: arrived };
+            return OpTimes { sent, remote: sent, local: arrived };
         }
         let sent = occupy(route.processor, route.now, self.post_ns);
         let asked = sent + self.put_ns + route.hops * self.hop_ns;
         let (remote, local) = self.inter_node(asked, bytes, route);
-        Times { sent, remote, local }
+        OpTimes { sent, remote, local }
     }
 
     /// Returns the times at which bytes have left their sender and arrived at their receiver over the link of a node;
     /// `None` if they go over the torus.
-    fn intra_node(&self, bytes: u64, route: &Route<'_>) -> Option<(u64, u64)> {
+    fn intra_node(&self, bytes: u64, route: &MessageRoute<'_>) -> Option<(u64, u64)> {
         let link = self.node_link(route.same_node)?;
         let sent =
             occupy(route.processor, route.now, link.overhead_ns + transfer_ns(bytes, link.mbps));
@@ -203,7 +203,7 @@ impl Model {
 
     /// Returns the times at which bytes that are ready at `start` have left their sender's TNI and passed the
     /// receiver's.
-    fn inter_node(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
+    fn inter_node(&self, start: u64, bytes: u64, route: &MessageRoute<'_>) -> (u64, u64) {
         let tni_ns = transfer_ns(bytes, self.tni_mbps);
         // The next message leaves after the gap, or after the last byte if that is later.
         let (takes, sent) = match &route.path {
@@ -303,9 +303,9 @@ mod tests {
     }
 
     impl Taken {
-        fn route(&self, same_node: bool, hops: u64) -> Route<'_> {
+        fn route(&self, same_node: bool, hops: u64) -> MessageRoute<'_> {
             let Taken { processor, from } = self;
-            Route { now: 0, same_node, hops, processor, from, path: None }
+            MessageRoute { now: 0, same_node, hops, processor, from, path: None }
         }
     }
 
@@ -352,7 +352,7 @@ mod tests {
         let (near, far) = (Taken::default(), Taken::default());
         let put = |taken: &Taken, link| {
             let path = Some((&lock, vec![link]));
-            model.put(1_000_000, &Route { path, ..taken.route(false, 1) })
+            model.put(1_000_000, &MessageRoute { path, ..taken.route(false, 1) })
         };
         let second = 1_000_000_000;
         let first = put(&near, &shared);

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 /// Polls at increasing intervals, to spare the file server.
-pub(super) struct Backoff {
+pub(super) struct FileBackoff {
     start: Instant,
     timeout: Duration,
     pause: Duration,
 }
 
-impl Backoff {
-    pub(super) fn new(timeout: Duration) -> Backoff {
-        Backoff { start: Instant::now(), timeout, pause: Duration::from_micros(50) }
+impl FileBackoff {
+    pub(super) fn new(timeout: Duration) -> FileBackoff {
+        FileBackoff { start: Instant::now(), timeout, pause: Duration::from_micros(50) }
     }
 
     /// Sleeps for the current interval. After the time-out returns the time waited so far as the error.

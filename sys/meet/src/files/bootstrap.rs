@@ -35,10 +35,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::access::file_error;
-use super::backoff::Backoff;
-use super::piece::{Message, Piece};
-use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record};
-use super::slots::{Files, Slot};
+use super::backoff::FileBackoff;
+use super::piece::{AssembledMessage, RoundPiece};
+use super::record::{Collected, FileRecord, HEADER, PAYLOAD, RECORD};
+use super::slots::{Files, RecordSlot};
 use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
 use crate::fnv;
@@ -97,22 +97,22 @@ impl Bootstrap {
 
     /// Start of rank 0: collects hellos, then agreements; returns the session.
     fn gather_all(&self, mine: u64) -> Result<u64, BootstrapError> {
-        let mut hellos: Vec<Option<Record>> = vec![None; self.files.size];
+        let mut hellos: Vec<Option<FileRecord>> = vec![None; self.files.size];
         let mut has_agreed = vec![false; self.files.size];
         let mut tables = Vec::new();
-        let mut backoff = Backoff::new(self.timeout);
+        let mut backoff = FileBackoff::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
             // A rank agrees only to a table that contains its own number.
             for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
-                let hello = self.files.read(&file, (Slot::Hello, rank), HEADER)?;
+                let hello = self.files.read(&file, (RecordSlot::Hello, rank), HEADER)?;
                 // A rank with an agreement of an earlier run may not have read the last result of that run.
                 let is_fresh = |agreed| tables.contains(&agreed);
                 let agreed = self.files.agreed(&file, rank)?;
                 hellos[rank] = hello.filter(|_| agreed.is_none_or(is_fresh));
             }
-            let is_good = |r: &Record| r.size as usize == self.files.size;
-            let good = |h: &Option<Record>| h.as_ref().is_some_and(is_good);
+            let is_good = |r: &FileRecord| r.size as usize == self.files.size;
+            let good = |h: &Option<FileRecord>| h.as_ref().is_some_and(is_good);
             let mut missing: Vec<usize> =
                 (1..self.files.size).filter(|&r| !good(&hellos[r])).collect();
             if missing.is_empty() {
@@ -147,7 +147,7 @@ impl Bootstrap {
 
     /// Start of the other ranks: agree to a table that contains their number; returns the session.
     fn agree(&self, mine: u64) -> Result<u64, BootstrapError> {
-        let mut backoff = Backoff::new(self.timeout);
+        let mut backoff = FileBackoff::new(self.timeout);
         let mut agreed = None;
         loop {
             if self.is_temporary && !self.has_hello()? {
@@ -162,7 +162,7 @@ impl Bootstrap {
                     let (numbers, _) = body.as_chunks::<8>();
                     let own = numbers.get(self.files.rank).map(|bytes| u64::from_le_bytes(*bytes));
                     if numbers.len() == self.files.size && own == Some(mine) {
-                        self.files.write(Slot::Agreement, session, 0, &[], 0)?;
+                        self.files.write(RecordSlot::Agreement, session, 0, &[], 0)?;
                         agreed = Some(session);
                     }
                 }
@@ -179,7 +179,7 @@ impl Bootstrap {
     fn has_hello(&self) -> Result<bool, BootstrapError> {
         match self.files.open(&self.files.path) {
             Ok(file) => {
-                Ok(self.files.read(&file, (Slot::Hello, self.files.rank), HEADER)?.is_some())
+                Ok(self.files.read(&file, (RecordSlot::Hello, self.files.rank), HEADER)?.is_some())
             }
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
@@ -203,7 +203,7 @@ impl Bootstrap {
         let mut other_size = None;
         let mut missing = Vec::new();
         for rank in 0..self.files.size {
-            match self.files.read(&file, (Slot::Hello, rank), HEADER)? {
+            match self.files.read(&file, (RecordSlot::Hello, rank), HEADER)? {
                 Some(hello) if hello.size as usize == self.files.size => {
                     if rank > 0 && self.files.agreed(&file, rank)? != agreed {
                         missing.push(rank);
@@ -224,31 +224,36 @@ impl Bootstrap {
     /// Checks that this rank's hello is still the one that this process has written.
     fn check_rank_unique(&self, file: &File, mine: u64) -> Result<(), BootstrapError> {
         let Files { rank, size, .. } = self.files;
-        match self.files.read(file, (Slot::Hello, rank), HEADER)? {
+        match self.files.read(file, (RecordSlot::Hello, rank), HEADER)? {
             Some(hello) if hello.round != mine => Err(BootstrapError::Twice { rank, size }),
             _ => Ok(()),
         }
     }
 
     /// Performs one round; returns the pieces of all ranks, by rank.
-    fn exchange_round(&mut self, piece: &[u8], total: u32) -> Result<Vec<Piece>, BootstrapError> {
+    fn exchange_round(
+        &mut self,
+        piece: &[u8],
+        total: u32,
+    ) -> Result<Vec<RoundPiece>, BootstrapError> {
         self.round += 1;
         let (session, round) = (self.session, self.round);
         if self.files.rank == 0 {
-            return self.collect(Piece { total, bytes: piece.to_vec() });
+            return self.collect(RoundPiece { total, bytes: piece.to_vec() });
         }
-        self.files.write(Slot::Data, session, round, piece, total)?;
-        let mut backoff = Backoff::new(self.timeout);
+        self.files.write(RecordSlot::Data, session, round, piece, total)?;
+        let mut backoff = FileBackoff::new(self.timeout);
         loop {
             let found = self.files.poll_collected(|s, r| (s, r) == (session, round))?;
-            if let Some(pieces) = found.and_then(|c| Piece::all_from(&c.body, self.files.size)) {
+            if let Some(pieces) = found.and_then(|c| RoundPiece::all_from(&c.body, self.files.size))
+            {
                 return Ok(pieces);
             }
             if let Err(waited) = backoff.pause() {
                 let file = self.files.open(&self.files.path)?;
                 let mut missing = Vec::new();
                 for rank in 1..self.files.size {
-                    let record = self.files.read(&file, (Slot::Data, rank), RECORD)?;
+                    let record = self.files.read(&file, (RecordSlot::Data, rank), RECORD)?;
                     if record.is_none_or(|r| (r.session, r.round) != (session, round)) {
                         missing.push(rank);
                     }
@@ -262,23 +267,23 @@ impl Bootstrap {
     }
 
     /// Rank 0's part of a round: collects the other ranks' records and publishes them all.
-    fn collect(&self, mine: Piece) -> Result<Vec<Piece>, BootstrapError> {
+    fn collect(&self, mine: RoundPiece) -> Result<Vec<RoundPiece>, BootstrapError> {
         let (session, round) = (self.session, self.round);
-        let mut got: Vec<Option<Piece>> = vec![None; self.files.size];
+        let mut got: Vec<Option<RoundPiece>> = vec![None; self.files.size];
         got[0] = Some(mine);
-        let mut backoff = Backoff::new(self.timeout);
+        let mut backoff = FileBackoff::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
             for (rank, place) in got.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
-                let record = self.files.read(&file, (Slot::Data, rank), RECORD)?;
+                let record = self.files.read(&file, (RecordSlot::Data, rank), RECORD)?;
                 let record = record.filter(|r| (r.session, r.round) == (session, round));
-                *place = record.map(|r| Piece { total: r.total, bytes: r.payload });
+                *place = record.map(|r| RoundPiece { total: r.total, bytes: r.payload });
             }
             let missing: Vec<usize> =
                 (0..self.files.size).filter(|&rank| got[rank].is_none()).collect();
             if missing.is_empty() {
-                let pieces: Vec<Piece> = got.into_iter().flatten().collect();
-                let body = pieces.iter().flat_map(Piece::encode).collect();
+                let pieces: Vec<RoundPiece> = got.into_iter().flatten().collect();
+                let body = pieces.iter().flat_map(RoundPiece::encode).collect();
                 self.files.publish(&Collected { session, round, body })?;
                 return Ok(pieces);
             }
@@ -321,7 +326,7 @@ impl Exchange for Bootstrap {
                 format!("a message of {} bytes, but at most {} are possible", mine.len(), u32::MAX);
             file_error(&self.files.path, io::Error::new(io::ErrorKind::InvalidInput, reason))
         })?;
-        let mut all = vec![Message::default(); self.files.size];
+        let mut all = vec![AssembledMessage::default(); self.files.size];
         let mut pieces = mine.chunks(PAYLOAD);
         loop {
             let parts = self.exchange_round(pieces.next().unwrap_or(&[]), total)?;
@@ -333,7 +338,7 @@ impl Exchange for Bootstrap {
                 })?;
             }
             // All ranks see the same records, so all stop after the same round.
-            if all.iter().all(Message::is_complete) {
+            if all.iter().all(AssembledMessage::is_complete) {
                 return Ok(all.into_iter().map(|message| message.bytes).collect());
             }
         }

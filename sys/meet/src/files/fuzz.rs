@@ -1,13 +1,13 @@
 //! Files with arbitrary contents: for hopbine's fuzz targets, whose seeds are replayed here.
 
-use super::piece::{Message, Piece};
-use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record};
+use super::piece::{AssembledMessage, RoundPiece};
+use super::record::{Collected, FileRecord, HEADER, PAYLOAD, RECORD};
 
 /// Decodes bytes as a record, as the data that rank 0 has collected, and as pieces of messages.
 pub fn play(bytes: &[u8]) {
     let mut padded = bytes.to_vec();
     padded.resize(bytes.len().max(RECORD), 0);
-    if let Some(record) = padded.first_chunk().and_then(Record::decode) {
+    if let Some(record) = padded.first_chunk().and_then(FileRecord::decode) {
         assert!(record.payload.len() <= PAYLOAD);
     }
     if let Some((head, body)) = padded.split_first_chunk::<HEADER>()
@@ -18,9 +18,9 @@ pub fn play(bytes: &[u8]) {
         assert!(collected.is_none_or(|collected| collected.body.len() == head.len));
     }
     // Rounds of two ranks.
-    let mut messages = [Message::default(), Message::default()];
+    let mut messages = [AssembledMessage::default(), AssembledMessage::default()];
     for round in bytes.chunks(64) {
-        let Some(pieces) = Piece::all_from(round, messages.len()) else { return };
+        let Some(pieces) = RoundPiece::all_from(round, messages.len()) else { return };
         for (message, piece) in messages.iter_mut().zip(&pieces) {
             let before = message.bytes.len();
             if message.add(piece, 16).is_err() {

@@ -28,7 +28,7 @@ const MAGIC: u64 = {
 
 /// The contents of a record. `bootstrap.rs` defines the meaning of `session` and `round`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct FileRecord {
     /// Distinguishes the records of different jobs.
     pub session: u64,
     /// Distinguishes the records of one job.
@@ -41,7 +41,7 @@ pub struct Record {
     pub payload: Vec<u8>,
 }
 
-impl Record {
+impl FileRecord {
     /// Returns the record's bytes in the file.
     pub fn encode(&self) -> [u8; RECORD] {
         assert!(self.payload.len() <= PAYLOAD, "a record holds {PAYLOAD} bytes");
@@ -65,14 +65,14 @@ impl Record {
     }
 
     /// Returns the record in these bytes, or `None` if there is no complete record.
-    pub fn decode(b: &[u8; RECORD]) -> Option<Record> {
+    pub fn decode(b: &[u8; RECORD]) -> Option<FileRecord> {
         let word = |at: usize| u64::from_le_bytes(b[at..at + 8].try_into().expect("8 bytes"));
         let half = |at: usize| u32::from_le_bytes(b[at..at + 4].try_into().expect("4 bytes"));
         let len = half(32) as usize;
         if word(0) != MAGIC || len > PAYLOAD || word(40) != checksum(b, len) {
             return None;
         }
-        Some(Record {
+        Some(FileRecord {
             session: word(8),
             round: word(16),
             size: half(24),
@@ -85,9 +85,9 @@ impl Record {
 /// Data that rank 0 has collected and publishes to all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// As in [`Record`].
+    /// As in [`FileRecord`].
     pub session: u64,
-    /// As in [`Record`].
+    /// As in [`FileRecord`].
     pub round: u64,
     /// The bytes collected; `bootstrap.rs` defines their meaning.
     pub body: Vec<u8>,
@@ -95,10 +95,10 @@ pub struct Collected {
 
 /// Header of a [`Collected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// As in [`Record`].
+pub struct RecordHead {
+    /// As in [`FileRecord`].
     pub session: u64,
-    /// As in [`Record`].
+    /// As in [`FileRecord`].
     pub round: u64,
     /// Length of the body.
     pub len: usize,
@@ -126,21 +126,21 @@ impl Collected {
     }
 
     /// Decodes a header; `None` if the bytes are not one.
-    pub fn head(bytes: &[u8; HEADER]) -> Option<Head> {
+    pub fn head(bytes: &[u8; HEADER]) -> Option<RecordHead> {
         let word = |n: usize| {
             let bytes = bytes[8 * n..8 * n + 8].try_into().expect("8 bytes");
             u64::from_le_bytes(bytes)
         };
         let len = usize::try_from(word(3)).ok()?;
         let is_ours = (word(0), word(5)) == (COLLECTED, 0);
-        is_ours.then(|| Head { session: word(1), round: word(2), len, sum: word(4) })
+        is_ours.then(|| RecordHead { session: word(1), round: word(2), len, sum: word(4) })
     }
 }
 
-impl Head {
+impl RecordHead {
     /// Returns the complete value, if `body` matches this header.
     pub fn with(self, body: Vec<u8>) -> Option<Collected> {
-        let Head { session, round, len, sum } = self;
+        let RecordHead { session, round, len, sum } = self;
         let is_complete = body.len() == len && Collected::sum(session, round, &body) == sum;
         is_complete.then_some(Collected { session, round, body })
     }
@@ -155,25 +155,25 @@ fn checksum(b: &[u8; RECORD], len: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn record(len: usize) -> Record {
+    fn record(len: usize) -> FileRecord {
         let payload = (0..len).map(|i| i as u8).collect();
-        Record { session: 7, round: 9, size: 4, total: 9000, payload }
+        FileRecord { session: 7, round: 9, size: 4, total: 9000, payload }
     }
 
     #[test]
     fn records_survive_the_file() {
         for len in [0, 1, 1000, PAYLOAD] {
-            assert_eq!(Record::decode(&record(len).encode()), Some(record(len)));
+            assert_eq!(FileRecord::decode(&record(len).encode()), Some(record(len)));
         }
     }
 
     #[test]
     fn a_damaged_or_empty_record_is_not_there() {
-        assert_eq!(Record::decode(&[0; RECORD]), None);
+        assert_eq!(FileRecord::decode(&[0; RECORD]), None);
         for at in [0, 8, 16, 24, 28, 32, 40, HEADER, HEADER + 99] {
             let mut b = record(100).encode();
             b[at] ^= 1;
-            assert_eq!(Record::decode(&b), None, "byte {at} changed");
+            assert_eq!(FileRecord::decode(&b), None, "byte {at} changed");
         }
     }
 
@@ -181,11 +181,11 @@ mod tests {
     fn a_record_of_another_protocol_is_known_as_one() {
         let head = |bytes: [u8; RECORD]| *bytes.first_chunk().expect("a header");
         let mut bytes = record(0).encode();
-        assert_eq!(Record::other_protocol(&head(bytes)), None);
+        assert_eq!(FileRecord::other_protocol(&head(bytes)), None);
         bytes[MARK.len()] = PROTOCOL + 1;
-        assert_eq!(Record::other_protocol(&head(bytes)), Some(PROTOCOL + 1));
-        assert_eq!(Record::decode(&bytes), None);
-        assert_eq!(Record::other_protocol(&[0; HEADER]), None);
+        assert_eq!(FileRecord::other_protocol(&head(bytes)), Some(PROTOCOL + 1));
+        assert_eq!(FileRecord::decode(&bytes), None);
+        assert_eq!(FileRecord::other_protocol(&[0; HEADER]), None);
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
                 bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
                 bytes[32..36].copy_from_slice(&len.to_le_bytes());
             }
-            prop_assert_eq!(Record::decode(&bytes), None);
+            prop_assert_eq!(FileRecord::decode(&bytes), None);
             let (head, body) = bytes.split_first_chunk().expect("a header");
             let read = Collected::head(head).and_then(|head| head.with(body.to_vec()));
             prop_assert_eq!(read, None);

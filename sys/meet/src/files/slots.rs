@@ -5,19 +5,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::access::{file_error, open_user_file, read_at, write_at};
-use super::piece::Piece;
-use super::record::{Collected, HEADER, PAYLOAD, PROTOCOL, RECORD, Record};
+use super::piece::RoundPiece;
+use super::record::{Collected, FileRecord, HEADER, PAYLOAD, PROTOCOL, RECORD};
 use crate::error::BootstrapError;
 
 /// Kinds of a rank's records.
 #[derive(Clone, Copy)]
-pub(super) enum Slot {
+pub(super) enum RecordSlot {
     Hello,
     Agreement,
     Data,
 }
 
-impl Slot {
+impl RecordSlot {
     /// The rank comes first, so that a record's offset does not depend on the number of ranks.
     fn offset(self, rank: usize) -> u64 {
         (rank as u64 * 3 + self as u64) * RECORD as u64
@@ -52,30 +52,30 @@ impl Files {
     /// Writes this rank's hello, and erases its agreement, whose slot comes next.
     pub(super) fn write_hello(&self, number: u64) -> Result<(), BootstrapError> {
         let size = self.size as u32;
-        let hello = Record { session: 0, round: number, size, total: 0, payload: Vec::new() };
+        let hello = FileRecord { session: 0, round: number, size, total: 0, payload: Vec::new() };
         let bytes = [hello.encode(), [0; RECORD]].concat();
-        let write = || write_at(&self.path, true, &bytes, Slot::Hello.offset(self.rank));
+        let write = || write_at(&self.path, true, &bytes, RecordSlot::Hello.offset(self.rank));
         // Rank 0 may have removed the file just after it was opened.
         write().or_else(|error| if error.is_not_found() { write() } else { Err(error) })
     }
 
     /// Returns the session that a rank has agreed to.
     pub(super) fn agreed(&self, file: &File, rank: usize) -> Result<Option<u64>, BootstrapError> {
-        Ok(self.read(file, (Slot::Agreement, rank), HEADER)?.map(|record| record.session))
+        Ok(self.read(file, (RecordSlot::Agreement, rank), HEADER)?.map(|record| record.session))
     }
 
     /// Writes one of this rank's records behind its hello. Does not create the file, which other ranks may have
     /// removed.
     pub(super) fn write(
         &self,
-        slot: Slot,
+        slot: RecordSlot,
         session: u64,
         round: u64,
         piece: &[u8],
         total: u32,
     ) -> Result<(), BootstrapError> {
         let size = self.size as u32;
-        let record = Record { session, round, size, total, payload: piece.to_vec() };
+        let record = FileRecord { session, round, size, total, payload: piece.to_vec() };
         write_at(&self.path, false, &record.encode(), slot.offset(self.rank))
     }
 
@@ -106,7 +106,7 @@ impl Files {
             return Ok(None);
         }
         // No valid body is longer.
-        let most = self.size * (PAYLOAD + Piece::HEADER);
+        let most = self.size * (PAYLOAD + RoundPiece::HEADER);
         let Some(head) = Collected::head(&head).filter(|h| h.len <= most) else { return Ok(None) };
         if !is_wanted(head.session, head.round) {
             return Ok(None);
@@ -121,13 +121,13 @@ impl Files {
     pub(super) fn read(
         &self,
         file: &File,
-        (slot, rank): (Slot, usize),
+        (slot, rank): (RecordSlot, usize),
         len: usize,
-    ) -> Result<Option<Record>, BootstrapError> {
+    ) -> Result<Option<FileRecord>, BootstrapError> {
         let mut bytes = [0; RECORD];
         let is_there = read_at(file, &mut bytes[..len], slot.offset(rank));
         let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
-        Ok(if is_there { Record::decode(&bytes) } else { None })
+        Ok(if is_there { FileRecord::decode(&bytes) } else { None })
     }
 
     /// Returns the first of these ranks whose hello has another protocol number, that number, and this process's own.
@@ -135,8 +135,9 @@ impl Files {
         let file = self.open(&self.path).ok()?;
         ranks.iter().find_map(|&rank| {
             let mut head = [0; HEADER];
-            let is_there = read_at(&file, &mut head, Slot::Hello.offset(rank)).unwrap_or(false);
-            let other = Record::other_protocol(&head).filter(|_| is_there);
+            let is_there =
+                read_at(&file, &mut head, RecordSlot::Hello.offset(rank)).unwrap_or(false);
+            let other = FileRecord::other_protocol(&head).filter(|_| is_there);
             other.map(|other| (rank, other, PROTOCOL))
         })
     }

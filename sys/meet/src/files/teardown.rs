@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::bootstrap::Bootstrap;
 use super::record::HEADER;
-use super::slots::Slot;
+use super::slots::RecordSlot;
 use crate::error::BootstrapError;
 
 /// Value of `round` in a rank's data record: the rank has stopped reading the files.
@@ -28,7 +28,7 @@ impl Bootstrap {
     fn all_finished(&self) -> bool {
         let Ok(file) = self.files.open(&self.files.path) else { return true };
         (1..self.files.size).all(|rank| {
-            let record = self.files.read(&file, (Slot::Data, rank), HEADER);
+            let record = self.files.read(&file, (RecordSlot::Data, rank), HEADER);
             record
                 .is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, FINISHED)))
         })
@@ -42,7 +42,7 @@ impl Drop for Bootstrap {
         }
         if self.files.rank != 0 {
             // A failure cannot be reported from a drop. If this rank is late, the file is gone.
-            let _ = self.files.write(Slot::Data, self.session, FINISHED, &[], 0);
+            let _ = self.files.write(RecordSlot::Data, self.session, FINISHED, &[], 0);
             return;
         }
         let end = Instant::now() + TEARDOWN_TIMEOUT;

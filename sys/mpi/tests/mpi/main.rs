@@ -6,10 +6,10 @@ mod ahead;
 #[allow(dead_code, reason = "for ranks that are threads")]
 #[path = "../../../../tests/common/calls.rs"]
 mod calls;
-mod lanes;
 mod own;
 #[path = "../../../../tests/common/reference.rs"]
 mod reference;
+mod streams;
 
 use hopbine::torus::{Algorithm, Collective, registry};
 use hopbine::{CallOptions, Communicator, init};
@@ -39,7 +39,7 @@ fn main() {
         ["missing"] => own::missing(),
         ["unmet"] => own::unmet(),
         ["overtaken"] => own::overtaken(),
-        ["lanes"] => lanes::run(),
+        ["streams"] => streams::run(),
         ["root-ahead"] => root_ahead(),
         ["mismatch"] => own::mismatch(),
         ["long"] => long(),

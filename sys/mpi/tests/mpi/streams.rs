@@ -1,4 +1,4 @@
-//! Two ports over MPI's messages, without an engine: long messages use lanes, and mismatches are reported.
+//! Two ports over MPI's messages, without an engine: long messages use streams, and mismatches are reported.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,8 +19,8 @@ const FIRST: u32 = 40;
 const NOBODYS: u8 = 0xee;
 const SLOT: Slot = Slot { run: 0, task: 0 };
 
-/// MPI tags from here on may be those of lanes; a few numbered messages in flight have lower ones.
-const LANES: c_int = 1 << 23;
+/// MPI tags from here on may be those of streams; a few numbered messages in flight have lower ones.
+const STREAMS: c_int = 1 << 23;
 
 /// Long messages that were sent with a header so far.
 static N_WITH_HEADER: AtomicU32 = AtomicU32::new(0);
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn PMPI_Issend(
         assert!(!found.is_null());
         std::mem::transmute::<*mut c_void, Issend>(found)
     });
-    N_WITH_HEADER.fetch_add(u32::from(mpi_tag < LANES), Ordering::Relaxed);
+    N_WITH_HEADER.fetch_add(u32::from(mpi_tag < STREAMS), Ordering::Relaxed);
     // SAFETY: by this function's contract.
     unsafe { next(data, n, of, to, mpi_tag, comm, request) }
 }
@@ -229,14 +229,14 @@ pub fn run() {
         operation += 1;
         tag(operation)
     };
-    // More messages than a lane's tags have numbers for operations.
+    // More messages than a stream's tags have numbers for operations.
     for at in 0..3 * Tag::WINDOW {
         let side = Side { tag: next(), len: LONG };
         let found = port.exchange(side, side, at % 2 == 0 && at < 20);
         let is_whole = |bytes: Vec<u8>| bytes == pattern(LONG);
         assert_eq!(found.map(is_whole), (port.rank == 1).then_some(true));
     }
-    // In any order: messages of one operation, of two operations, of two communicators; messages that no lane
+    // In any order: messages of one operation, of two operations, of two communicators; messages that no stream
     // carries.
     let one = next();
     port.crossing([one, Tag { message: 1, ..one }]);
@@ -272,11 +272,11 @@ pub fn run() {
     communicators_of_a_life(&mut port, operation);
     nobody_takes(&mut port);
     port.endpoint.end();
-    finalize(port.rank, "lanes");
+    finalize(port.rank, "streams");
 }
 
-/// A sequence of more communicators than there are lanes: all use lanes. Meanwhile receives of an older
-/// communicator stay posted. Another communicator gets its lane, with messages that would have the same MPI tags.
+/// A sequence of more communicators than there are streams: all use streams. Meanwhile receives of an older
+/// communicator stay posted. Another communicator gets its stream, with messages that would have the same MPI tags.
 fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
     const COMMUNICATORS: u32 = 40;
     const MESSAGES: u32 = 12;
