@@ -1,8 +1,10 @@
 //! Processes whose output is read from the start, and which end with their test at the latest.
 
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::ptr;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -209,7 +211,30 @@ pub fn run(command: &mut Command) -> Ended {
     wait(vec![Process::start(command)]).remove(0)
 }
 
-/// A [`Command::output`] that cannot hang.
+/// Kills its process when dropped, and after [`DEADLINE`].
+#[derive(Debug)]
+pub struct Limit {
+    _over: mpsc::Sender<()>,
+}
+
+fn spawn_within(deadline: Duration, command: &mut Command) -> (Child, Limit) {
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    // SAFETY: no memory is involved. The process has not been reaped, so the id is its own.
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+    assert!(process >= 0, "{}", io::Error::last_os_error());
+    // SAFETY: the call has just opened it.
+    let process = unsafe { OwnedFd::from_raw_fd(process as i32) };
+    let (over, is_over) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = is_over.recv_timeout(deadline);
+        let (process, none) = (process.as_raw_fd(), ptr::null::<libc::siginfo_t>());
+        // SAFETY: no memory is involved. The descriptor denotes the process also when it has been reaped.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, none, 0) }
+    });
+    (child, Limit { _over: over })
+}
+
+/// A [`Command::output`] and a [`Command::spawn`] that cannot hang.
 pub trait OutputInTime {
     /// Runs the command to its end, without standard input. Bytes of its output that are not UTF-8 are replaced.
     ///
@@ -217,6 +242,14 @@ pub trait OutputInTime {
     /// As [`run`].
     #[must_use]
     fn output_in_time(&mut self) -> Output;
+
+    /// Starts the command with the pipes that it has been given. Whoever reads them, or waits for the child, does so
+    /// until [`DEADLINE`] at most.
+    ///
+    /// # Panics
+    /// If the command cannot be started.
+    #[must_use]
+    fn spawn_in_time(&mut self) -> (Child, Limit);
 }
 
 impl OutputInTime for Command {
@@ -224,10 +257,16 @@ impl OutputInTime for Command {
         let Ended { status, stdout, stderr } = run(self);
         Output { status, stdout: stdout.into_bytes(), stderr: stderr.into_bytes() }
     }
+
+    fn spawn_in_time(&mut self) -> (Child, Limit) {
+        spawn_within(DEADLINE, self)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     fn shell(script: &str) -> Process {
@@ -256,6 +295,18 @@ mod tests {
         let message = *waited.join().unwrap_err().downcast::<String>().unwrap();
         assert!(message.contains("-- 0 has ended\nwell\n-- 1 hangs\nbefore\n"), "{message}");
         assert!(!std::fs::exists(format!("/proc/{id}")).unwrap());
+    }
+
+    #[test]
+    fn a_child_ends_at_its_limit_and_with_it() {
+        let mut sleeps = Command::new("sleep");
+        sleeps.arg("600");
+        let (mut late, _limit) = spawn_within(Duration::from_millis(50), &mut sleeps);
+        let (mut dropped, limit) = sleeps.spawn_in_time();
+        drop(limit);
+        for child in [&mut late, &mut dropped] {
+            assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! that calls with their arguments reach the library that serves them, and what it prints if there is none. Tests
 //! with real MPIs: ci/mpi.sh, ci/mpis.sh.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use hopbine_testing::processes::run;
 use tempfile::TempDir;
 
 const FAMILIES: [(&str, &str, &str, &str); 3] = [
@@ -40,8 +40,8 @@ fn compile(made: &Path, options: &[&str], sources: &[&Path]) {
     let mut command = Command::new("gcc");
     command.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]).args(options).args(sources);
     command.arg("-o").arg(made).args(["-ldl", "-lpthread"]);
-    let outcome = command.output().unwrap_or_else(|e| panic!("gcc is needed: {e}"));
-    assert!(outcome.status.success(), "{}", String::from_utf8_lossy(&outcome.stderr));
+    let outcome = run(&mut command);
+    assert!(outcome.status.success(), "{}", outcome.stderr);
 }
 
 impl Place {
@@ -105,10 +105,8 @@ impl Place {
         for rank in ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"] {
             command.env_remove(rank);
         }
-        let outcome = command.output().expect("starts");
-        let mut said = String::from_utf8_lossy(&outcome.stdout).into_owned();
-        let _ = write!(said, "{}", String::from_utf8_lossy(&outcome.stderr));
-        (outcome.status.code(), said)
+        let outcome = run(&mut command);
+        (outcome.status.code(), outcome.text())
     }
 }
 

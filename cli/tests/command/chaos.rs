@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use hopbine_testing::processes::wait_until;
+use hopbine_testing::processes::OutputInTime;
 
 use super::{command, json, refused, well};
 
@@ -37,11 +37,10 @@ fn seeds_that_were_wrong_are_well() {
 #[test]
 fn a_reader_that_closes_the_output_ends_it() {
     let mut command = command("chaos --seeds 1..1000 --story");
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut child, _limit) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn_in_time();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("seed "), "{line}");
-    wait_until("the end of the command", || child.try_wait().unwrap().is_some());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }

@@ -193,11 +193,10 @@ fn the_examples_work() {
 
 #[test]
 fn a_reader_that_has_read_enough_is_no_error() {
-    let mut child = command("plan alltoall --torus 12x12 --rank 0 --algorithm pairwise")
+    let (mut child, _limit) = command("plan alltoall --torus 12x12 --rank 0 --algorithm pairwise")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn_in_time();
     let mut line = String::new();
     // The output exceeds a pipe's capacity, so the writer sees the closed pipe.
     BufReader::with_capacity(64, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -234,8 +233,9 @@ fn what_standard_output_is_appended_to_stays() {
     let listed = well("list barrier");
     for path in [OsStr::new("/dev/stdout"), log.as_os_str()] {
         let appended = std::fs::File::options().append(true).open(&log).unwrap();
-        let status = command("list barrier -o").arg(path).stdout(appended).status().unwrap();
-        assert!(status.success());
+        let (mut child, _limit) =
+            command("list barrier -o").arg(path).stdout(appended).spawn_in_time();
+        assert!(child.wait().unwrap().success());
     }
     assert_eq!(std::fs::read_to_string(&log).unwrap(), format!("before\n{listed}{listed}"));
 }

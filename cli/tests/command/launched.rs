@@ -175,11 +175,10 @@ fn a_signal_that_is_to_be_ignored_is() {
     let sent = directory.path().join("sent");
     let rank = format!("echo up; until [ -e {} ]; do sleep 0.01; done; echo done", sent.display());
     let script = "trap '' HUP; exec \"$0\" launch -n 1 sh -c \"$1\"";
-    let mut job = Command::new("sh")
+    let (mut job, _limit) = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_hopbine"), &rank])
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn_in_time();
     let mut out = std::io::BufReader::new(job.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
@@ -379,7 +378,7 @@ fn signals_are_passed_on() {
         .stderr(Stdio::null());
     // Tests that run in the background of a shell inherit SIGINT as ignored, and a shell cannot trap an ignored signal.
     start_with(&mut command, libc::SIGINT, libc::SIG_DFL);
-    let mut child = command.spawn().unwrap();
+    let (mut child, _limit) = command.spawn_in_time();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for _ in 0..2 {
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
@@ -396,26 +395,12 @@ fn signals_are_passed_on() {
 fn a_job_ends_though_nobody_reads() {
     for script in ["yes", "yes >&2"] {
         let script = format!("[ $HOPBINE_RANK = 1 ] && sleep 0.5 && exit 3; {script}");
-        let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+        let (mut job, _limit) = Command::new(env!("CARGO_BIN_EXE_hopbine"))
             .args(["launch", "-n", "2", "--grace", "0", "sh", "-c", &script])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let begun = std::time::Instant::now();
-        let status = loop {
-            match job.try_wait().unwrap() {
-                Some(status) => break status,
-                None if begun.elapsed() < std::time::Duration::from_secs(60) => {
-                    std::thread::sleep(std::time::Duration::from_millis(10));
-                }
-                None => {
-                    job.kill().unwrap();
-                    panic!("{script}: the job does not end");
-                }
-            }
-        };
-        assert_eq!(status.code(), Some(3), "{script}");
+            .spawn_in_time();
+        assert_eq!(job.wait().unwrap().code(), Some(3), "{script}");
     }
 }
 
@@ -448,12 +433,11 @@ fn a_line_without_an_end_is_passed_on() {
 /// A signal ends a launcher that waits for its reader, after its ranks.
 #[test]
 fn a_signal_ends_the_wait_for_a_reader() {
-    let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+    let (mut job, _limit) = Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .args(["launch", "-n", "1", "sh", "-c", "echo $$ >&2; seq 1 20000"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn_in_time();
     let mut err = std::io::BufReader::new(job.stderr.take().unwrap());
     let mut line = String::new();
     err.read_line(&mut line).unwrap();
@@ -487,12 +471,11 @@ fn nothing_outlives_a_launcher_that_is_killed() {
     use std::io::BufReader;
     let script =
         "setsid sleep 1000 & echo $!; sleep 1000 & echo $!; echo $HOPBINE_RENDEZVOUS; wait";
-    let mut job = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+    let (mut job, _limit) = Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .args(["launch", "-n", "1", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .spawn_in_time();
     let mut lines = BufReader::new(job.stdout.take().unwrap()).lines().map(Result::unwrap);
     let processes = [lines.next(), lines.next()].map(|line| format!("/proc/{}", line.unwrap()));
     let rendezvous = lines.next().unwrap();
@@ -534,14 +517,13 @@ fn info_tells_of_every_rank() {
 #[test]
 fn the_start_can_be_interrupted() {
     let directory = tempfile::tempdir().unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+    let (mut child, _limit) = Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .args(["launch", "-n", "3000", "--grace", "60", "sh", "-c"])
         .arg("echo started; sleep 600")
         .env("TMPDIR", directory.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn_in_time();
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
@@ -595,12 +577,11 @@ fn a_limit_of_file_sizes_is_told() {
 #[test]
 fn the_first_rank_reads_what_is_piped_in() {
     use std::io::Write;
-    let mut child = Command::new(env!("CARGO_BIN_EXE_hopbine"))
+    let (mut child, _limit) = Command::new(env!("CARGO_BIN_EXE_hopbine"))
         .args(["launch", "-n", "3", "--tag-output", "cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn_in_time();
     child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
     assert_eq!(well(&child.wait_with_output().unwrap()), "[0] one\n[0] two\n");
 }

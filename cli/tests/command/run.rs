@@ -2,7 +2,7 @@
 
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine_testing::processes::{OutputInTime, send_signal};
+use hopbine_testing::processes::{OutputInTime, send_signal, wait_until};
 
 use super::{command, hopbine, json, n_serving, text, well};
 
@@ -47,14 +47,10 @@ fn a_run_that_is_ended_leaves_its_rows() {
     well(&format!("{args} --iterations 2"));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     std::fs::remove_file(&out).unwrap();
-    let mut run = command(&args).spawn().unwrap();
+    let (mut run, _limit) = command(&args).spawn_in_time();
     let part = directory.path().join("rows.csv.part");
     let rows = || std::fs::read_to_string(&part).unwrap_or_default();
-    let begun = std::time::Instant::now();
-    while rows().lines().count() < 3 {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", rows());
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_until("two rows", || rows().lines().count() >= 3);
     send_signal(&mut run, libc::SIGTERM);
     assert!(!run.wait().unwrap().success() && !out.exists());
     let rows = rows();
@@ -107,7 +103,7 @@ fn a_schedule_is_read_from_a_pipe() {
         "run allreduce --torus 2x2 --bytes 64 --iterations 1 --schedule /dev/stdin --format json",
     );
     let run = run.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    let mut run = run.spawn().unwrap();
+    let (mut run, _limit) = run.spawn_in_time();
     run.stdin.take().unwrap().write_all(schedule.as_bytes()).unwrap();
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", output.status);

@@ -103,8 +103,8 @@ fn rows_come_one_by_one() {
         [("table", "     8 B"), ("csv", "allreduce,2,,8,"), ("json", "    {")]
     {
         let args = format!("run allreduce --torus 2 --bytes 8..1GiB --format {format}");
-        let mut child =
-            command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (mut child, _limit) =
+            command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn_in_time();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let found = lines.by_ref().map(Result::unwrap).any(|line| line.starts_with(first_row));
         assert!(found, "{format}");
