@@ -5,11 +5,11 @@
 #   ci/mpis.sh [-c CHECKS] [MPI]...
 #
 #   -c  of rust,programs,hb,mpi4py,imb,osu,suite, with commas; all
-#   MPI of openmpi5, mpich5, mpich5-abi, intel, intel-abi (ci/mpi/launch.sh); all
+#   MPI of openmpi5, mpich5, mpich5-abi, intel, intel-abi; all. Also given, as MPICC and MPIEXEC say (ci/mpi/launch.sh)
 #
-# programs: ours (capi/tests/mpi); hb: one with HB_ calls, as pkg-config says; rust: sys/mpi/tests; mpi4py: its own tests; imb: Intel's benchmarks, which come with
-# its MPI and also run with MPICH; osu: OSU's benchmarks with validation, whose source $OSU_SOURCE names; suite: MPICH's
-# collective tests (ci/mpi-suite.sh).
+# programs: ours (capi/tests/mpi); hb: one with HB_ calls, as pkg-config says; rust: sys/mpi/tests; mpi4py: its own
+# tests; imb: Intel's benchmarks, which come with its MPI and also run with MPICH; osu: OSU's benchmarks with
+# validation, whose source $OSU_SOURCE names; suite: MPICH's collective tests (ci/mpi-suite.sh).
 #
 # Exit code: 0 well, 1 something fails only with hopbine, 3 something cannot be done here, which is named.
 # shellcheck disable=SC2154 # use_mpi sets mpi
@@ -33,15 +33,19 @@ log() { "$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; return 1; }; }
 log env -u MPICC PREFIX="$prefix" FC= PROFILE="${PROFILE:-release}" ./install.sh
 # A library for each kind, each by the first MPI here that has it; not those of another run.
 rm -rf "$prefix/lib/hopbine"
-for builder in openmpi5 mpich5 mpich5-abi intel; do
+for builder in openmpi5 mpich5 mpich5-abi intel "$@"; do
   (
-    use_mpi $builder 2>/dev/null || exit 0
+    use_mpi "$builder" || exit 0
     . capi/mpi/build.sh
     variant=$(mpi_variant)
     [ -e "$prefix/lib/hopbine/$variant" ] || log env ONLY=doors PREFIX="$prefix" MPIFC= ./install.sh
   )
 done
 ls "$prefix/lib/hopbine"
+# Intel's compiler, whose kind MPICH's has built, installs all in another place.
+intels=$MPIS/hopbine-intel
+[[ " $* " != *" intel "* ]] ||
+  (use_mpi intel || exit 0; log env PREFIX="$intels" FC= PROFILE="${PROFILE:-release}" ./install.sh)
 
 failed=0 missing=()
 # NAME SECONDS RANKS PROGRAM ...: whether it ends well, with hopbine and without; FILTER keeps of its output what must
@@ -100,15 +104,19 @@ check_programs() {
   fi
 }
 
+# PROGRAM: the MPI libraries that it finds.
+mpis_of() { ldd "$1" | sed -n 's/.*libmpi[_a-z]*\.so[.0-9]* => \([^ ]*\) .*/\1/p'; }
+
 # HB_ calls, in shared memory and by messages of the program's own MPI, whose library is the only one there.
 check_hb() {
-  local kind said how libraries=$MPIS/${mpi%-abi}/lib
+  local kind said how plain
   kind=$prefix/lib/hopbine/$(. capi/mpi/build.sh && mpi_variant) || return 1
   local flags
   read -ra flags <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs hopbine-hb)"
   $MPICC -std=gnu11 -O1 -w examples/mpi/heat.c "-L$kind" "${flags[@]}" "-Wl,-rpath,$kind:$prefix/lib" -lm -o "$out/hb-$mpi" || return 1
-  said=$(ldd "$out/hb-$mpi" | sed -n 's/.*libmpi[_a-z]*\.so[.0-9]* => \([^ ]*\) .*/\1/p')
-  [[ $said == "$libraries"/* && $said != *$'\n'* ]] || { printf 'FAILED: %s: HB_ calls find other MPIs than that in %s: %s\n' "$mpi" "$libraries" "$said"; failed=1; }
+  $MPICC -std=gnu11 -O1 -w -Iinclude capi/tests/mpi/late.c -o "$out/late-$mpi" || return 1
+  plain=$(mpis_of "$out/late-$mpi") said=$(mpis_of "$out/hb-$mpi")
+  [[ $plain && $said == "$plain" && $said != *$'\n'* ]] || { printf 'FAILED: %s: HB_ calls find other MPIs than %s: %s\n' "$mpi" "$plain" "$said"; failed=1; }
   for how in auto mpi; do
     said=$(export HOPBINE_REPORT=1 HOPBINE_BACKEND=$how; [ $how = auto ] || export HOPBINE_SHM=off; launch_within 100 2 "$out/hb-$mpi" 24 24 2>&1) || said+=" FAILED"
     [[ $said == *"24 steps: heat "* && $said == *$'\nallreduce '*"<= 8 B"* && $said != *FAILED ]] &&
@@ -118,7 +126,7 @@ check_hb() {
 }
 
 check_rust() {
-  [ "$mpi" != intel-abi ] || return 0
+  [ "$mpi" != intel-abi ] || { missing+=("$mpi: sys/mpi/tests, which mpich5-abi's compiler builds"); return 0; }
   local built program
   built=$(cargo build --quiet --profile "${PROFILE:-release}" -p hopbine-mpi --features linked --test mpi \
     --message-format=json-render-diagnostics) || { failed=1; return 0; }
@@ -139,7 +147,7 @@ check_rust() {
 check_mpi4py() {
   # It finds its MPI at run time, and has it for itself.
   local python=$MPIS/${mpi%-abi}/bin/python tests modules module n=0 how try rank status lost ends
-  [ "$mpi" = "${mpi%-abi}" ] || return 0
+  [[ $mpi != *-abi && $mpi != given ]] || { missing+=("$mpi: mpi4py, which chooses its MPI itself"); return 0; }
   local forbidden='\.testIAgree$'
   [ "$launcher" != openmpi ] || forbidden='^$'
   tests=$out/mpi4py-4.1.1/test
@@ -191,7 +199,7 @@ check_mpi4py() {
 sizes() { grep -aE '^ +[0-9]+ +[0-9]+ +[0-9.]+|^# Benchmarking' | awk '{ print /^#/ ? $0 : $1 }'; }
 check_imb() {
   local imb=$MPIS/intel/bin/IMB
-  case $mpi in openmpi5 | *-abi) return 0 ;; esac
+  case $mpi in openmpi5 | *-abi | given) missing+=("$mpi: IMB, which is built for MPICH's libraries"); return 0 ;; esac
   [ -x "$imb-MPI1" ] || { missing+=("$mpi: IMB, which comes with Intel's MPI"); return 0; }
   # With MPICH's library in place of Intel's.
   local libraries=$MPIS/$mpi/lib
@@ -241,6 +249,12 @@ for name; do
       echo "== $mpi: $check"
       "check_$check" || failed=1
     done
+    if [ "$mpi" = intel ]; then
+      prefix=$intels preload=$intels/lib/libhopbine_preload.so
+      for check in programs hb; do
+        [[ ,$checks, != *,$check,* ]] || { echo "== $mpi, installed by its compiler: $check"; "check_$check" || failed=1; }
+      done
+    fi
     [ ${#missing[@]} = 0 ] || printf '%s\n' "${missing[@]}" >>"$out/missing"
     exit $failed
   ) || failed=1
