@@ -27,13 +27,13 @@ install=true
 is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 
 can_compile() { command -v cc >/dev/null && command -v make >/dev/null; }
-basic_packages() {
-  apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake \
-    pkg-config shellcheck >/dev/null
-}
+basics=(gcc g++ gfortran libc6-dev make cmake pkg-config shellcheck)
+basic_packages() { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${basics[@]}" >/dev/null; }
 
 say "packages"
 if $install && is_root_on_debian; then
+  echo "apt-get installs what is missing of ${basics[*]}, and for ci/mpi.sh openmpi-bin libopenmpi-dev mpich libmpich-dev;"
+  echo "/proc/sys/vm/nr_overcommit_hugepages becomes 16 if it is lower. ./test.sh --offline does neither."
   # What the first stages do not need is fetched beside them.
   can_compile || basic_packages
   # Huge pages for tests of memory events, which are left out where this is refused.
