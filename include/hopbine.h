@@ -834,6 +834,9 @@ int hopbine_init_mpi(const void *functions,
 int hopbine_comm_of_mpi(const void *comm,
                         hopbine_comm_t *made);
 
+// Returns the seconds of HOPBINE_TIMEOUT; 60 if it is not set, or to something that hopbine_init() refuses.
+double hopbine_timeout(void);
+
 // Restricts a mismatch between ranks to the call concerned, as in MPI. If ranks pass different counts, types or
 // operators, the call fails with HOPBINE_ERR_MISMATCH on the ranks concerned, and later calls work. Without
 // hopbine_spare(), the whole world fails, and every rank gets an error. The world also fails if messages do not

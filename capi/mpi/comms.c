@@ -78,11 +78,8 @@ static void *watch(void *argument) {
 }
 
 void begin_watch(struct watch *this) {
-    const char *const set = getenv("HOPBINE_TIMEOUT");
-    const double seconds = set ? atof(set) : 0;
     sigset_t all, before;
-    /* hopbine refuses other values when it starts. */
-    this->seconds = seconds > 0 && seconds <= 1e9 ? seconds : 60;
+    this->seconds = hopbine_timeout();
     PMPI_Comm_rank(MPI_COMM_WORLD, &this->rank);
     sem_init(&this->is_over, 0, 0);
     /* The program's signals are its own threads'. */

@@ -5,6 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use hopbine::{CallOptions, World};
+use hopbine_meet::variables::{DEFAULT_TIMEOUT, from_environment, timeout};
 use hopbine_meet::{BootstrapError, Exchange, Records};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry, out};
@@ -237,6 +238,13 @@ pub unsafe extern "C" fn hopbine_comm_of_mpi(
         *made = COMMS.insert(of_mpi);
         Ok(())
     })
+}
+
+/// Returns the seconds of HOPBINE_TIMEOUT; 60 if it is not set, or to something that hopbine_init() refuses.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_timeout() -> f64 {
+    let set = timeout(&from_environment).ok().flatten();
+    set.unwrap_or(DEFAULT_TIMEOUT).as_secs_f64()
 }
 
 /// Restricts a mismatch between ranks to the call concerned, as in MPI. If ranks pass different counts, types or

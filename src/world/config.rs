@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hopbine_meet::Place;
+pub(super) use hopbine_meet::variables::DEFAULT_TIMEOUT;
 use hopbine_meet::variables::{
     ALGORITHM, BACKEND, CORES, DRIVE, GATE_SUM, Lookup, ON_TIMEOUT, TRACE, TRACE_RECORDS, TUNING,
     UNEXPECTED_BYTES, from_environment, timeout,
@@ -25,7 +26,6 @@ pub use crate::engine::OnTimeout;
 use crate::error::Error;
 use crate::timeline::TraceConfig;
 
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest decision table that is read, bytes.
 const LONGEST_TABLE: u64 = 1 << 24;
 /// Cores that fit into the system's affinity masks.

@@ -320,6 +320,7 @@ int main(void) {
     CHECK(hopbine_init(&world));
     CHECK(hopbine_initialized(&started));
     EXPECT(started == 1 && world == hopbine_comm_world());
+    EXPECT(hopbine_timeout() == (getenv("HOPBINE_TIMEOUT") ? 20.5 : 60));
     CHECK(hopbine_comm_size(world, &size));
     EXPECT(size <= MOST);
     for (int form = 0; form < N_FORMS; form++) {

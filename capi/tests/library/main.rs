@@ -17,8 +17,8 @@ fn every_collective_from_c() {
     let dir = tempfile::tempdir().expect("a directory");
     let source = root().join("capi/tests/library/calls.c");
     let program = compile(dir.path(), "gcc", C, &[source]);
-    for size in [1, 2, 5] {
-        let said = run(&program, size, &[]);
+    for (size, variables) in [(1, &[][..]), (2, &[("HOPBINE_TIMEOUT", " 20.5")]), (5, &[])] {
+        let (said, _) = run_with(&program, size, &[], variables);
         assert!(said.contains("all correct"), "{size} ranks: {said}");
     }
 }

@@ -84,7 +84,7 @@ fn settings(get: Lookup<'_>) -> Result<Settings, VariableError> {
         shape: shape(get, place.size.div_ceil(per_node))?,
         place,
         per_node,
-        timeout: timeout(get)?.unwrap_or(Duration::from_secs(60)),
+        timeout: timeout(get)?.unwrap_or(DEFAULT_TIMEOUT),
         model: Model {
             jitter_ns: EMU_JITTER_NS.number(get)?.unwrap_or(0),
             reg_ns: EMU_REG_NS.number(get)?.unwrap_or(0),

@@ -21,6 +21,9 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// Largest `HOPBINE_TIMEOUT`: some thirty years, so that sums of times do not overflow.
 pub const MAX_TIMEOUT_SECONDS: u64 = 1_000_000_000;
 
+/// The timeout if `HOPBINE_TIMEOUT` is not set.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// An environment variable: a row of [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
