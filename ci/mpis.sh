@@ -97,7 +97,7 @@ check_programs() {
   # A library that has nothing for this MPI.
   mkdir -p "$out/alone"
   cp "$preload" "$out/alone/"
-  said=$(export LD_PRELOAD=$out/alone/libhopbine_preload.so; launch_within 100 2 "$out/orders-$mpi" 2>&1) || said+=" FAILED"
+  said=$(export LD_PRELOAD=$out/alone/libhopbine_preload.so; launch_within 100 2 "$out/sizes-$mpi" 2>&1) || said+=" FAILED"
   if [[ $said == *FAILED || $(grep -c '^hopbine: the program has .*: MPI serves all calls' <<<"$said") != 1 ]]; then
     printf 'FAILED: %s: nothing is there for this MPI\n%s\n' "$mpi" "$said"
     failed=1

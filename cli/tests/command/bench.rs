@@ -6,7 +6,7 @@ use std::process::Command;
 
 use hopbine_testing::processes::{OutputInTime, send_signal, wait_until};
 
-use super::{command, json, refused, text, well};
+use super::{command, copy_of_hopbine, json, refused, text, well};
 
 /// The texts of a picture.
 fn words(path: &Path) -> Vec<String> {
@@ -108,7 +108,7 @@ fn the_installed_library_is_preloaded() {
     let directory = tempfile::tempdir().unwrap();
     let [mpicc, mpiexec] = mpi(directory.path());
     let installed = directory.path().join("hopbine");
-    std::fs::copy(env!("CARGO_BIN_EXE_hopbine"), &installed).unwrap();
+    copy_of_hopbine(&installed);
     let sides = || {
         let args = format!(
             "bench bcast --ranks 2 --bytes 8 --rounds 1 --budget 1 --mpicc {mpicc} --mpiexec {mpiexec} --format json"
@@ -136,7 +136,7 @@ fn the_c_interface_is_a_side() {
         std::fs::create_dir_all(place(name)).unwrap();
     }
     let installed = place("bin/hopbine");
-    std::fs::copy(env!("CARGO_BIN_EXE_hopbine"), &installed).unwrap();
+    copy_of_hopbine(&installed);
     let bench = |more: &str| {
         let args =
             format!("bench allreduce --bytes 8 --rounds 1 --budget 1 --mpicc none --cc {more}");

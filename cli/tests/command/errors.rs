@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
 use super::documents::blocks;
-use super::{command, hopbine, text, well};
+use super::{command, copy_of_hopbine, hopbine, text, well};
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::OutputInTime;
 
@@ -50,7 +50,7 @@ fn a_setuid_program_loads_no_library_that_its_caller_names() {
     // Beside the command: file systems for temporary files may not know such programs.
     let directory = tempfile::tempdir_in(own.parent().unwrap()).unwrap();
     let program = directory.path().join("hopbine");
-    std::fs::copy(own, &program).unwrap();
+    copy_of_hopbine(&program);
     chown(&program, Some(65534), None).unwrap();
     for (mode, is_tried) in [(0o755, true), (0o4755, false)] {
         std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();

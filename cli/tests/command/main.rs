@@ -21,6 +21,7 @@ mod traffic;
 mod tune;
 mod validate;
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use hopbine::torus::{Collective, registry};
@@ -35,6 +36,13 @@ fn command(args: &str) -> Command {
     }
     command.args(args.split_whitespace());
     command
+}
+
+/// Another process writes the copy: children that other tests start meanwhile would inherit this process's file that is
+/// open for writing, and a program that is open for writing cannot be started.
+fn copy_of_hopbine(to: &Path) {
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_hopbine")).arg(to).output_in_time();
+    assert!(copied.status.success(), "{}", text(&copied.stderr));
 }
 
 fn hopbine(args: &str) -> Output {
