@@ -87,7 +87,8 @@ pub mod mpi {
 /// differed from it.
 pub const VERSION: &str = env!("HOPBINE_VERSION");
 
-/// A rank of a communicator, numbered as in MPI.
+/// A rank of a communicator, numbered as in MPI. The planner's [`torus::Rank`] holds the same number in a type of its
+/// own, since a plan has blocks and positions beside ranks.
 pub type Rank = u32;
 
 /// Compiles and runs the programs of the README and the guide as tests.

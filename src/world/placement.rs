@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 
 use hopbine_meet::fnv;
-use hopbine_torus::Rank;
 use hopbine_torus::geometry::tofu::TofuBox;
 use hopbine_torus::geometry::{Coord, RankMap, Shape, Vertex, near_cubic};
 
@@ -133,7 +132,7 @@ pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placement> {
     let nodes = Shape::torus(&near_cubic(n_hosts as u32)).ok()?;
     // The first dimension varies fastest, as in the default rank map.
     let map = RankMap::default();
-    let of_ranks = known.iter().map(|&node| Some(map.vertex_of(&nodes, Rank(node))));
+    let of_ranks = known.iter().map(|&node| Some(map.vertex_of(&nodes, hopbine_torus::Rank(node))));
     Placement::new(nodes.clone(), of_ranks)
 }
 
@@ -206,7 +205,7 @@ mod tests {
         let map = by_host(&shape, &hosts).unwrap();
         for rank in 0..8 {
             let box_of = |rank| {
-                let at = map.coord_of(&shape, Rank(rank));
+                let at = map.coord_of(&shape, hopbine_torus::Rank(rank));
                 at.as_slice().iter().map(|x| x / 2).collect::<Vec<_>>()
             };
             for other in (rank..64).step_by(8) {
@@ -218,7 +217,7 @@ mod tests {
         assert_eq!(best_box(&[2, 8], 4), Some(vec![2, 2]));
         assert_eq!(best_box(&[3, 4], 5), None);
         let uneven = by_host(&"3x2".parse().unwrap(), &[7, 7, 8, 7, 9, 9]).unwrap();
-        let at = |rank| uneven.vertex_of(&"3x2".parse().unwrap(), Rank(rank));
+        let at = |rank| uneven.vertex_of(&"3x2".parse().unwrap(), hopbine_torus::Rank(rank));
         assert_eq!([at(0), at(1), at(3), at(2)], [0, 1, 2, 3].map(Vertex));
         assert!(by_host(&shape, &[1, 2]).is_err());
     }
@@ -229,8 +228,8 @@ mod tests {
         let hosts: Vec<u64> = (0..24).map(|rank| 100 - rank % 4).collect();
         let (shape, map) = from_hosts(&hosts).unwrap().shape_and_map().unwrap();
         assert_eq!(shape.to_string(), "2x2+6");
-        assert_eq!(map.coord_of(&shape, Rank(1)).as_slice(), [1, 0, 0]);
-        assert_eq!(map.coord_of(&shape, Rank(23)).as_slice(), [1, 1, 5]);
+        assert_eq!(map.coord_of(&shape, hopbine_torus::Rank(1)).as_slice(), [1, 0, 0]);
+        assert_eq!(map.coord_of(&shape, hopbine_torus::Rank(23)).as_slice(), [1, 1, 5]);
         for none in [&[1, 1, 2][..], &[1, 1, 1], &[1, 2, 3], &[7]] {
             assert_eq!(from_hosts(none), None);
         }
@@ -248,8 +247,8 @@ mod tests {
             |ranks: &[Option<TorusPlace>]| from_torus_places(&mine, ranks.iter().copied());
         let (shape, map) = laid_out(&ranks).unwrap().shape_and_map().unwrap();
         assert_eq!((shape.n_ranks(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
-        assert_eq!(map.coord_of(&shape, Rank(0)).as_slice(), [2, 1, 0]);
-        assert_eq!(map.coord_of(&shape, Rank(11)).as_slice(), [0, 0, 1]);
+        assert_eq!(map.coord_of(&shape, hopbine_torus::Rank(0)).as_slice(), [2, 1, 0]);
+        assert_eq!(map.coord_of(&shape, hopbine_torus::Rank(11)).as_slice(), [0, 0, 1]);
         assert_eq!(laid_out(&ranks[..11]), None);
         assert_eq!(given([3, 0, 0]), None);
         let (_, elsewhere) = Logical { sizes: [2, 3, 0], at: [0; 3] }.torus_place().unwrap();
@@ -274,7 +273,7 @@ mod tests {
         let (shape, map) = of(&coords).unwrap().shape_and_map().unwrap();
         assert_eq!(shape.to_string(), "4x3x6+2");
         for rank in 0..shape.n_ranks() {
-            let at = map.coord_of(&shape, Rank(rank));
+            let at = map.coord_of(&shape, hopbine_torus::Rank(rank));
             assert_eq!(at[3], rank % 2);
             assert_eq!(&at.as_slice()[..3], nodes.coord(Vertex(rank / 2)).as_slice());
         }

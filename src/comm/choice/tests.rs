@@ -2,7 +2,7 @@
 
 use hopbine_torus::choose::{Features, Knowledge, TableError, TableProblem, Wire};
 use hopbine_torus::plan::{max_ports, traffic};
-use hopbine_torus::{Collective, Rank, RankMap, Request, Shape};
+use hopbine_torus::{Collective, RankMap, Request, Shape};
 use proptest::prelude::*;
 
 use super::tuning::Tuning;
@@ -26,7 +26,8 @@ fn nodes_send_what_one_rank_would() {
         let shape: Shape = text.parse().unwrap();
         let choice = Tuning::built_in(Wire::Network).choose(collective, &shape, bytes, 4);
         let (map, ports) = (RankMap::ColumnMajor, Some(choice.ports));
-        let request = Request { shape: shape.clone(), map: map.clone(), root: Rank(0), ports };
+        let request =
+            Request { shape: shape.clone(), map: map.clone(), root: hopbine_torus::Rank(0), ports };
         let expansion = choice.algorithm.schedule(&request).unwrap().expand().unwrap();
         let found = traffic(&expansion, &shape, |rank| map.vertex_of(&shape, rank));
         (choice.algorithm.name.into_owned(), found.between_nodes * f64::from(found.n_ranks))

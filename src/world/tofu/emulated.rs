@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 #[cfg(feature = "sim")]
 use hopbine_meet::Exchange;
-use hopbine_torus::Rank;
 use hopbine_torus::geometry::{RankMap, Shape};
 use utofu::Api;
 use utofu_emu::{Job, JobError, RankGuard};
@@ -55,7 +54,7 @@ impl Emulation {
         let sizes: Vec<u32> = shape.sizes().into_iter().rev().collect();
         let job = Job::coords_for_shape(&sizes).and_then(|nodes| {
             let node_of = |rank| nodes[map.vertex_of(shape, rank).index()];
-            make(Rank::first(shape.n_ranks()).map(node_of).collect())
+            make(hopbine_torus::Rank::first(shape.n_ranks()).map(node_of).collect())
         });
         let job = job.map_err(|error| Error::Startup {
             rank: 0,
