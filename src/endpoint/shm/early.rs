@@ -2,9 +2,6 @@
 //! announcement at once. This saves the time of request and answer, and a message that fits into the free slots, or
 //! exceeds them only a little, is under way before its receiver knows of it.
 
-use std::iter;
-use std::ops::Range;
-
 use super::descriptor::{CicoPiece, Early, EarlyPiece, LineKind, Rendezvous, ShmDescriptor};
 use super::layout::SLOT_BYTES;
 use super::state::{EarlyDestination, EarlyRecv, ShmRendezvousRecv};
@@ -13,37 +10,15 @@ use crate::endpoint::{WireError, WireRegion};
 
 /// Messages with early bytes after which a peer may choose again between pieces and reading.
 const EARLY_RUN: u32 = 32;
-/// Maximum of bytes that follow an announcement.
-const MOST_EARLY_BYTES: usize = 4 * SLOT_BYTES;
-/// Maximum of their pieces, with a short one.
-const MOST_PIECES: usize = 5;
-/// Bytes of the first of several pieces if the sender awaits no message: the receiver, which probably only waits, soon
-/// copies out, while the sender copies in. If both send, each further piece only takes time.
-const SHORT_PIECE_BYTES: usize = 16 * 1024;
+/// Maximum of pieces that follow an announcement.
+const MOST_EARLY: usize = 4;
 /// Slots without early bytes. A receiver takes early bytes only after their receive is posted; until then requested
 /// messages have these slots, and without a free slot go through the ring.
 const FOR_REQUESTED: usize = 1;
 /// As `FOR_REQUESTED`, with more than one peer, each of which may be slow to take its pieces.
 const FOR_REQUESTED_BY_MANY: usize = 2;
 
-/// Maximum of early bytes in `slots` slots, if the first of several pieces has `first` bytes.
-fn capacity(slots: usize, first: usize) -> usize {
-    if slots > 1 { first + (slots - 1) * SLOT_BYTES } else { slots * SLOT_BYTES }
-}
-
-/// The pieces of `len` early bytes, if the first of several has `first` bytes.
-fn pieces(len: usize, first: usize) -> impl Iterator<Item = Range<usize>> {
-    let first = if len > SLOT_BYTES { first } else { len };
-    let further = (first..len).step_by(SLOT_BYTES).map(move |at| at..len.min(at + SLOT_BYTES));
-    iter::once(0..first).chain(further)
-}
-
 impl ShmEndpoint {
-    /// Bytes of the first of several pieces.
-    fn first_piece(&self) -> usize {
-        if self.matcher.n_posted() == 0 { SHORT_PIECE_BYTES } else { SLOT_BYTES }
-    }
-
     /// Number of early bytes for a message to be announced to a peer.
     pub(super) fn early_bytes(&mut self, peer: usize, len: usize) -> usize {
         if len <= EAGER_BYTES || !self.peers[peer].rendezvous_mode.chose_cico {
@@ -56,9 +31,8 @@ impl ShmEndpoint {
             return 0;
         }
         let reserved = if self.peers.len() > 2 { FOR_REQUESTED_BY_MANY } else { FOR_REQUESTED };
-        let n_free = self.staging.n_free_for_pieces(MOST_PIECES + reserved);
-        let room = capacity(n_free.saturating_sub(reserved), self.first_piece());
-        len.min(room).min(MOST_EARLY_BYTES)
+        let n_free = self.staging.n_free_for_pieces(MOST_EARLY + reserved);
+        len.min(n_free.saturating_sub(reserved) * SLOT_BYTES)
     }
 
     /// Sends the early bytes of a message that has just been announced.
@@ -71,8 +45,8 @@ impl ShmEndpoint {
         number: u32,
         (region, early): (WireRegion, usize),
     ) -> Result<(), WireError> {
-        for Range { start: at, end } in pieces(early, self.first_piece()) {
-            let len = end - at;
+        for at in (0..early).step_by(SLOT_BYTES) {
+            let len = SLOT_BYTES.min(early - at);
             // SAFETY: within the region, by the caller's promise.
             let staged =
                 unsafe { self.staging.put_piece(None, region.ptr.add(at), (len, region.len)) };
@@ -221,7 +195,7 @@ mod tests {
         Tag { context: 1, operation: 1, message, call: 0x100 }
     }
 
-    const EARLY: usize = MOST_EARLY_BYTES;
+    const EARLY: usize = MOST_EARLY * SLOT_BYTES;
 
     /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each, which are
     /// posted first or, if `later`, after all early bytes have arrived. Returns the outcome of each receive.
@@ -271,26 +245,6 @@ mod tests {
             }
         };
         (0..lens.len() as u32).map(ended).collect()
-    }
-
-    #[test]
-    fn pieces_cover_all_early_bytes_in_as_many_slots_as_are_counted() {
-        for first in [SHORT_PIECE_BYTES, SLOT_BYTES] {
-            assert_eq!(capacity(0, first), 0);
-            assert!(capacity(MOST_PIECES, first) >= MOST_EARLY_BYTES);
-            for slots in 1..=MOST_PIECES {
-                let most = capacity(slots, first);
-                for len in [1, SLOT_BYTES, SLOT_BYTES + 1, most - 1, most] {
-                    let pieces: Vec<_> = pieces(len.min(most), first).collect();
-                    assert!(pieces.len() <= slots, "{len} bytes: {pieces:?}");
-                    assert!(pieces.iter().all(|piece| (1..=SLOT_BYTES).contains(&piece.len())));
-                    let all = pieces
-                        .iter()
-                        .try_fold(0, |end, piece| (piece.start == end).then_some(piece.end));
-                    assert_eq!(all, Some(len.min(most)), "{len} bytes: {pieces:?}");
-                }
-            }
-        }
     }
 
     #[test]
