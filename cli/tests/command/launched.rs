@@ -442,6 +442,10 @@ fn a_signal_ends_the_wait_for_a_reader() {
     let mut line = String::new();
     err.read_line(&mut line).unwrap();
     wait_until("the end of the rank", || !is_running(line.trim()));
+    // The launcher waits once its output is full, but for what is left of each page.
+    let out = job.stdout.take().unwrap();
+    let full = rustix::pipe::fcntl_getpipe_size(&out).unwrap() - 1000;
+    wait_until("a full pipe", || rustix::io::ioctl_fionread(&out).unwrap() > full as u64);
     std::thread::sleep(std::time::Duration::from_millis(200));
     send_signal(&mut job, libc::SIGTERM);
     assert_eq!(job.wait().unwrap().code(), Some(128 + libc::SIGTERM));
