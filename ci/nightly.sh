@@ -134,7 +134,8 @@ cross() {
 address() { limited 1h ci/sanitize.sh address; }
 
 thread() {
-  need binutils llvm
+  need llvm
+  ! $install || rustup component add rust-src || return 1
   limited 1h ci/sanitize.sh thread
 }
 

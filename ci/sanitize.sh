@@ -9,9 +9,8 @@
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
 #
 # Needed: rustc with the sanitizers' run-time libraries for x86-64 Linux (rustup's toolchains have
-# them; RUSTC_BOOTSTRAP lets a stable one use them), gcc for `address`, nm and llvm-symbolizer for
-# `thread`. The standard library is the precompiled one, which is not instrumented: what that means
-# for data races is in ci/sanitize/std_edges.rs.
+# them; RUSTC_BOOTSTRAP lets a stable one use them), gcc for `address`, the component rust-src for `thread`, which
+# compiles the standard library with the sanitizer, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=/dev/null
@@ -27,7 +26,7 @@ kind=$*
 case $kind in
   address | thread) ;;
   *)
-    sed -n '2,14s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
@@ -52,6 +51,8 @@ export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTI
 export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
 made=$CARGO_TARGET_DIR/made
 mkdir -p "$made"
+# Arguments of cargo for a standard library with the sanitizer.
+with_std=()
 
 # Sets RUSTFLAGS and the sanitizer's options.
 address() {
@@ -70,64 +71,27 @@ address() {
 }
 
 thread() {
-  command -v nm >/dev/null || cannot "nm (binutils) is needed, to find the standard library's functions"
-  command -v llvm-symbolizer >/dev/null ||
-    cannot "llvm-symbolizer (package llvm) is needed: suppressions are by function name"
-  edges
-  # Suppressions are by functions that are inlined, and by the standard library's: without line tables cargo strips
-  # those, too.
-  export CARGO_PROFILE_TEST_DEBUG=line-tables-only CARGO_PROFILE_DEV_DEBUG=line-tables-only
-  # Generic code is compiled here, not taken from precompiled crates.
-  RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer -Zshare-generics=n"
-  export RUSTFLAGS="$RUSTFLAGS -Clink-arg=@$made/link-$edges_sum.args"
-  export TSAN_OPTIONS="suppressions=$PWD/ci/sanitize/thread.supp:halt_on_error=0"
-}
-
-# Compiles std_edges.rs for this toolchain's standard library, and what the linker must be told.
-edges() {
-  local lib name pattern symbol args source
-  lib=$(echo "$(rustc --print sysroot)/lib/rustlib/$target/lib"/libstd-*.so)
-  [ -f "$lib" ] || cannot "there is no single $lib"
-  nm -D --defined-only "$lib" | awk '{ print $3 }' >"$made/std-symbols"
-  source=$made/std_edges.rs args=$made/link.args
-  cp ci/sanitize/std_edges.rs "$source"
-  echo "-Wl,--wrap=__tsan_atomic64_fetch_sub,--wrap=__tsan_atomic64_compare_exchange_val" >"$args"
-  echo "-Wl,--wrap=__tsan_atomic_thread_fence" >>"$args"
-  while read -r name pattern; do
-    symbol=$(grep -E "_3std$pattern\$" "$made/std-symbols") || symbol=
-    [ "$(wc -w <<<"$symbol")" = 1 ] ||
-      cannot "$name: this standard library has not exactly one function like $pattern: '$symbol'"
-    sed -i "s/@$name@/$symbol/g" "$source"
-    echo "-Wl,--wrap=$symbol" >>"$args"
-  done <<'NAMES'
-MUTEX_LOCK 3sys4sync5mutex5futexNtB[0-9]_5Mutex14lock_contended
-RWLOCK_READ 3sys4sync6rwlock5futexNtB[0-9]_6RwLock14read_contended
-RWLOCK_WRITE 3sys4sync6rwlock5futexNtB[0-9]_6RwLock15write_contended
-CONDVAR_WAIT 3sys4sync7condvar5futexNtB[0-9]_7Condvar4wait
-CONDVAR_WAIT_TIMEOUT 3sys4sync7condvar5futexNtB[0-9]_7Condvar12wait_timeout
-BARRIER_WAIT 4sync7barrierNtB[0-9]_7Barrier4wait
-ONCE_CALL 3sys4sync4once5futexNtB[0-9]_4Once4call
-SCOPE_THREAD_ENDS 6thread6scopedNtB[0-9]_9ScopeData29decrement_num_running_threads
-NAMES
-  ! grep -n '"__[a-z]*_@' "$source" || cannot "a name in std_edges.rs has no symbol"
-  # The name says what is in it, so that cargo links again when that has changed.
-  edges_sum=$(cat "$source" "$args" | cksum | cut -d' ' -f1)
-  rustc --edition 2024 --crate-type lib --emit obj -Copt-level=2 -Cpanic=abort \
-    -Crelocation-model=pic -o "$made/edges-$edges_sum.o" "$source" ||
-    cannot "std_edges.rs does not compile"
-  { cat "$args" && echo "$made/edges-$edges_sum.o"; } >"$made/link-$edges_sum.args"
+  # With the standard library, whose locks order our accesses.
+  [ -d "$(rustc --print sysroot)/lib/rustlib/src/rust/library" ] ||
+    cannot "the standard library's source is needed: rustup component add rust-src"
+  with_std=(-Zbuild-std --config 'profile.dev.package."*".opt-level=1')
+  export RUSTFLAGS="-Zsanitizer=thread"
+  export TSAN_OPTIONS="halt_on_error=0"
 }
 
 # Shows that the sanitizer reports what it must and nothing else.
 probe() {
   say "does rustc $(rustc -V | cut -d' ' -f2) do it?"
-  # shellcheck disable=SC2086 # the flags are words
-  rustc --edition 2024 -Copt-level=2 --target $target $RUSTFLAGS -o "$made/probe" \
-    ci/sanitize/probe.rs || cannot "the probe does not compile or link; see above"
-  "$made/probe" clean || cannot "it reports what is right; see above"
+  mkdir -p "$made/probe"
+  printf '%s\n' '[package]' 'name = "probe"' 'edition = "2024"' '[[bin]]' 'name = "probe"' \
+    "path = '$PWD/ci/sanitize/probe.rs'" '[workspace]' >"$made/probe/Cargo.toml"
+  cargo build --quiet --manifest-path "$made/probe/Cargo.toml" --target $target "${with_std[@]}" ||
+    cannot "the probe does not compile or link; see above"
+  local probe=$CARGO_TARGET_DIR/$target/debug/probe
+  "$probe" clean || cannot "it reports what is right; see above"
   local mode
   for mode in "$@"; do
-    if "$made/probe" "$mode" >"$made/probe.log" 2>&1 || ! grep -q 'Sanitizer: ' "$made/probe.log"; then
+    if "$probe" "$mode" >"$made/probe.log" 2>&1 || ! grep -q 'Sanitizer: ' "$made/probe.log"; then
       cat "$made/probe.log"
       cannot "it misses what the probe does wrong in mode $mode"
     fi
@@ -143,7 +107,7 @@ log=$made/log
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {
-  cargo test --quiet --no-run --target $target "${packages[@]}" "$@" || exit 1
+  cargo test --quiet --no-run --target $target "${with_std[@]}" "${packages[@]}" "$@" || exit 1
 }
 
 # tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,
@@ -152,7 +116,7 @@ tests() {
   local at_least=$1 passed
   shift
   say "$kind: $*"
-  if ! cargo test --quiet --no-fail-fast --target $target "${packages[@]}" "$@" 2>&1 | tee "$log"; then
+  if ! cargo test --quiet --no-fail-fast --target $target "${with_std[@]}" "${packages[@]}" "$@" 2>&1 | tee "$log"; then
     failed=1
   fi
   # Programs in the tests' charge print their reports, too.
