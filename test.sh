@@ -21,6 +21,8 @@ export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
 logs=target/test-logs
 # shellcheck source=/dev/null
 . ci/stages.sh
+# shellcheck source=/dev/null
+. ci/mpi/launch.sh
 
 install=true
 [ "${1:-}" != --offline ] || install=false
@@ -32,7 +34,8 @@ basic_packages() { apt-get update -qq && apt-get install -y -qq --no-install-rec
 
 say "packages"
 if $install && is_root_on_debian; then
-  echo "apt-get installs what is missing of ${basics[*]}, and for ci/mpi.sh openmpi-bin libopenmpi-dev mpich libmpich-dev;"
+  # shellcheck disable=SC2154 # of ci/mpi/launch.sh
+  echo "apt-get installs what is missing of ${basics[*]}, and for ci/mpi.sh ${debian_mpis[*]};"
   echo "/proc/sys/vm/nr_overcommit_hugepages becomes 16 if it is lower. ./test.sh --offline does neither."
   # What the first stages do not need is fetched beside them.
   can_compile || basic_packages

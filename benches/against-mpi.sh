@@ -87,21 +87,25 @@ export MPIS=${MPIS:-$PWD/target/mpis}
 library_of() { sed 's/+$//; s/-\(sm\|rg\|ofi\)$//' <<<"$1"; }
 
 command -v cc >/dev/null || install gcc libc6-dev
-here=''
-for mpi in ${mpis//,/ }; do
-  case $(library_of "$mpi") in
+mapfile -t libraries < <(for mpi in ${mpis//,/ }; do library_of "$mpi"; done | sort -u)
+for i in "${!libraries[@]}"; do
+  library=${libraries[i]}
+  case $library in
     openmpi) command -v mpicc.openmpi >/dev/null || install openmpi-bin libopenmpi-dev ;;
     mpich) command -v mpicc.mpich >/dev/null || install mpich libmpich-dev ;;
     openmpi5 | mpich5 | intel)
-      ci/mpi/wheels.sh -d "$MPIS" "$(library_of "$mpi")" || { echo "NOT MEASURED: $mpi, which cannot be installed" >&2; continue; } ;;
+      ci/mpi/wheels.sh -d "$MPIS" "$library" ||
+        { echo "NOT MEASURED: $library, which cannot be installed" >&2; unset "libraries[i]"; } ;;
     given) (use_mpi given) || exit 2 ;;
-    *) echo "unknown MPI: $mpi" >&2; exit 2 ;;
+    *) echo "unknown MPI: $library" >&2; exit 2 ;;
   esac
-  here=$here,$mpi
+done
+[ ${#libraries[@]} != 0 ] || exit 1
+here=''
+for mpi in ${mpis//,/ }; do
+  [[ " ${libraries[*]} " != *" $(library_of "$mpi") "* ]] || here=$here,$mpi
 done
 mpis=${here#,}
-[ "$mpis" ] || exit 1
-mapfile -t libraries < <(for mpi in ${mpis//,/ }; do library_of "$mpi"; done | sort -u)
 
 out=target/against-mpi
 mkdir -p "$out" "$(dirname "$csv")"
@@ -117,7 +121,7 @@ sides=${is_rusts:+hopbine,}$mpis
 if [ "$preloads" ]; then
   for mpi in ${mpis//,/ }; do
     # Tuning an MPI does nothing for hopbine.
-    [[ $mpi == *-sm || $mpi == *-rg || $mpi == *-ofi ]] || sides=$sides,$mpi+
+    [ "$mpi" != "$(library_of "$mpi")" ] || sides=$sides,$mpi+
   done
   if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
     install_before "$PWD/$out/hopbine" "${libraries[@]}"

@@ -48,9 +48,11 @@ while [ $# != 0 ]; do
 done
 [ ${#mpis[@]} != 0 ] || mpis=(openmpi mpich)
 
+# shellcheck source=/dev/null
+. ci/mpi/launch.sh
 if $install; then
-  apt-get install -y -qq --no-install-recommends gcc libc6-dev \
-    openmpi-bin libopenmpi-dev mpich libmpich-dev >/dev/null
+  # shellcheck disable=SC2154 # of ci/mpi/launch.sh
+  apt-get install -y -qq --no-install-recommends gcc libc6-dev "${debian_mpis[@]}" >/dev/null
   exit
 fi
 missing=()
@@ -71,8 +73,6 @@ export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0
 
 limit=60
 ! $long || limit=900
-# shellcheck source=/dev/null
-. ci/mpi/launch.sh
 # shellcheck source=/dev/null
 . ci/cores.sh
 . capi/mpi/build.sh

@@ -76,7 +76,6 @@ thread() {
     cannot "the standard library's source is needed: rustup component add rust-src"
   with_std=(-Zbuild-std --config 'profile.dev.package."*".opt-level=1')
   export RUSTFLAGS="-Zsanitizer=thread"
-  export TSAN_OPTIONS="halt_on_error=0"
 }
 
 # Shows that the sanitizer reports what it must and nothing else.

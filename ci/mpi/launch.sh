@@ -2,6 +2,9 @@
 # for root. Sourced by the scripts in ci/.
 # shellcheck shell=bash disable=SC2034,SC2154
 
+# Debian's packages of both.
+debian_mpis=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
+
 # NAME: sets and exports mpi, MPICC, MPIFC and MPIEXEC (empty: it has none), launcher (openmpi or hydra), and what the
 # MPI itself needs.
 #

@@ -1,12 +1,12 @@
 //! Processes whose output is read from the start, and which end with their test at the latest.
 
-use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::ptr;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Timeout of [`wait`]: much longer than any test takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(180);
@@ -219,17 +219,12 @@ pub struct Limit {
 
 fn spawn_within(deadline: Duration, command: &mut Command) -> (Child, Limit) {
     let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    // SAFETY: no memory is involved. The process has not been reaped, so the id is its own.
-    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-    assert!(process >= 0, "{}", io::Error::last_os_error());
-    // SAFETY: the call has just opened it.
-    let process = unsafe { OwnedFd::from_raw_fd(process as i32) };
+    // The descriptor denotes the process also when it has been reaped.
+    let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
     let (over, is_over) = mpsc::channel();
     thread::spawn(move || {
         let _ = is_over.recv_timeout(deadline);
-        let (process, none) = (process.as_raw_fd(), ptr::null::<libc::siginfo_t>());
-        // SAFETY: no memory is involved. The descriptor denotes the process also when it has been reaped.
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, none, 0) }
+        let _ = pidfd_send_signal(process, Signal::KILL);
     });
     (child, Limit { _over: over })
 }

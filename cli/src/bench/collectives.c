@@ -171,10 +171,8 @@ static size_t prepare(const char *what, size_t bytes, long round)
     return bytes;
 }
 
-static int call(const char *what, size_t bytes, long round)
+static int call(const char *what, size_t bytes, int root)
 {
-    int root = (int)(round % n_ranks);
-    bytes = prepare(what, bytes, round);
     int doubles = (int)(bytes / 8), block = (int)(bytes / n_ranks);
     if (!strcmp(what, "allreduce"))
         return MPI_Allreduce(out, in, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -230,7 +228,7 @@ static double batch(const char *what, size_t bytes, long count)
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (long round = 0; round < count; round++)
-        call(what, bytes, round);
+        call(what, prepare(what, bytes, round), (int)(round % n_ranks));
     double mine = MPI_Wtime() - start, slowest;
     MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return slowest;
@@ -250,11 +248,12 @@ static double apart(const char *what, size_t bytes, long count)
         MPI_Abort(MPI_COMM_WORLD, 3);
     for (long round = 0; round < count; round++) {
         size_t length = prepare(what, bytes, round);
+        int root = (int)(round % n_ranks);
         if (is_written)
-            memset(strstr(what, "bcast") ? in : out, 0x40, n_sent(what, length, (int)(round % n_ranks)));
+            memset(strstr(what, "bcast") ? in : out, 0x40, n_sent(what, length, root));
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
-        call(what, bytes, round);
+        call(what, length, root);
         times[round] = MPI_Wtime() - start;
     }
     MPI_Allreduce(times, slowest, (int)count, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
