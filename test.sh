@@ -51,8 +51,15 @@ clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
 packages=(--workspace --exclude hopbine-benches)
+integration_tests=(cargo test "${packages[@]}" --bins --test '*')
+# On level 1 hopbine's take five times as long to compile as on level 0, and hardly less to run.
+unit_tests=(cargo test "${packages[@]}" --lib --config 'profile.test.package.hopbine.opt-level=0')
 tests() {
-  limited 1200 cargo test "${packages[@]}" --no-fail-fast -- --skip lost:: --skip stress:: --skip launched::
+  local status=0
+  limited 1200 "${integration_tests[@]}" --no-fail-fast -- --skip lost:: --skip stress:: --skip launched:: || status=1
+  limited 300 "${unit_tests[@]}" --no-fail-fast || status=1
+  limited 100 cargo test "${packages[@]}" --doc || status=1
+  return $status
 }
 # These modules mostly wait, for ranks that are lost (on both wires), for slow wires or for jobs: all at once, and four
 # tests of each at a time.
@@ -87,7 +94,7 @@ more_packages() {
 more_packages >"$logs/more-packages" 2>&1 &
 later=$!
 building() {
-  cargo test "${packages[@]}" --no-run --quiet && { wait "$later" || { cat "$logs/more-packages" >&2; return 1; } }
+  "${integration_tests[@]}" --no-run --quiet && "${unit_tests[@]}" --no-run --quiet && { wait "$later" || { cat "$logs/more-packages" >&2; return 1; } }
 }
 
 stage "formatting" cargo fmt --all --check

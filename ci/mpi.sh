@@ -70,6 +70,8 @@ export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_PROFILE_DEV_DEBUG=0 CARGO
 export CARGO_BUILD_BUILD_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 # What the ranks write to, and how long they wait for each other on a machine that is busy.
 export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0}
+# What Open MPI chooses here. Looking for faster networks takes it as long as the rest of a start.
+export OMPI_MCA_pml=ob1
 
 limit=60
 ! $long || limit=900

@@ -186,7 +186,7 @@ run_doors() {
   # More of them at once than a window of operations, in shared memory and over messages.
   reported "no data" 4 "$preload" "$programs/crowd" 1 || status=1
   ! runs_all || reported "no data" 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/crowd" 1 || status=1
-  [ "$mpi" != openmpi ] || reported "no data" 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+  [ "$mpi" != openmpi ] || reported "no data" 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_btl=tcp,self \
     "$programs/crowd" 2 || status=1
   for n in 2 $many; do
     ranks "$n" "$preload" "$programs/requests" wrong || status=1
@@ -207,7 +207,7 @@ run_doors() {
   done
   for lengths in "20000 30000" "30000 5" "200000 30000"; do
     # shellcheck disable=SC2086
-    [ "$mpi" != openmpi ] || reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+    [ "$mpi" != openmpi ] || reported "" 4 HOPBINE_BACKEND=mpi HOPBINE_SHM=off OMPI_MCA_btl=tcp,self \
       "$programs/disagree" $lengths || status=1
   done
   # By the board, which the next call takes as well.

@@ -51,7 +51,7 @@ tuned() {
 
 run_rust() {
   runs_all || return 0
-  local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) by_tcp=(OMPI_MCA_pml=ob1 "OMPI_MCA_btl=tcp,self") status=0
+  local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) by_tcp=("OMPI_MCA_btl=tcp,self") status=0
   # Two ranks wait six seconds for the third. Those who come have three of these to see each other.
   beside ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing
   beside late
