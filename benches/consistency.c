@@ -4,10 +4,15 @@
  *
  *   consistency SIZES ROUNDS BUDGET_MS [COLLECTIVE]...
  *
- * SIZES (bytes) is a list with commas; without names all collectives are verified. A size is what a rank holds in all: a vector, or all blocks together. In each
- * round both sides of a guideline are called in turn, each behind a barrier, for the budget; a time is the median of the
- * slowest rank's. Roots rotate. Rank 0 prints `collective composition bytes us us ratio least most`: the median times
- * over the rounds, and of the rounds' ratios of the collective to the composition the median, the least and the largest.
+ * SIZES (bytes) is a list with commas; without names all collectives are verified. A size is what a rank holds in all:
+ * a vector, or all blocks together. Irregular forms have equal counts: then a regular call is not to be slower than
+ * its irregular form, and an irregular form not slower than what it could be built from. An exscan, which folds one
+ * vector less, is not to be slower than a scan.
+ *
+ * In each round both sides of a guideline are called in turn, each behind a barrier, for the budget; a time is the
+ * median of the slowest rank's. Roots rotate. Rank 0 prints `collective composition bytes us us ratio least most`: the
+ * median times over the rounds, and of the rounds' ratios of the collective to the composition the median, the least
+ * and the largest.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -19,7 +24,8 @@ enum { MOST_CALLS = 1000, MOST_ROUNDS = 99 };
 static int rank, n_ranks;
 /* What is sent, received, and received between two calls of a composition: twice the largest size each. */
 static double *out, *in, *between;
-static int *counts, *starts;
+/* Of irregular forms: blocks in bytes, in doubles, and one block that is the whole vector. */
+static int *counts, *starts, *doubles, *whole, *zeros;
 
 static const MPI_Comm comm = MPI_COMM_WORLD;
 #define BLOCK (int)(bytes / n_ranks), MPI_BYTE
@@ -29,6 +35,7 @@ static void allreduce(size_t bytes, int root) { (void)root; MPI_Allreduce(out, i
 static void reduce(size_t bytes, int root) { MPI_Reduce(out, in, VECTOR, MPI_SUM, root, comm); }
 static void bcast(size_t bytes, int root) { MPI_Bcast(in, VECTOR, root, comm); }
 static void scan(size_t bytes, int root) { (void)root; MPI_Scan(out, in, VECTOR, MPI_SUM, comm); }
+static void exscan(size_t bytes, int root) { (void)root; MPI_Exscan(out, in, VECTOR, MPI_SUM, comm); }
 static void allgather(size_t bytes, int root) { (void)root; MPI_Allgather(out, BLOCK, in, BLOCK, comm); }
 static void alltoall(size_t bytes, int root) { (void)root; MPI_Alltoall(out, BLOCK, in, BLOCK, comm); }
 static void gather(size_t bytes, int root) { MPI_Gather(out, BLOCK, in, BLOCK, root, comm); }
@@ -73,37 +80,75 @@ static void gather_bcast(size_t bytes, int root)
 }
 static void exscan_and_own(size_t bytes, int root)
 {
-    (void)root;
-    MPI_Exscan(out, in, VECTOR, MPI_SUM, comm);
+    exscan(bytes, root);
     MPI_Reduce_local(out, in, VECTOR, MPI_SUM);
+}
+/* A rank's exclusive result is the inclusive one of the rank before it. */
+static void scan_and_shift(size_t bytes, int root)
+{
+    (void)root;
+    MPI_Scan(out, between, VECTOR, MPI_SUM, comm);
+    MPI_Sendrecv(between, VECTOR, rank + 1 < n_ranks ? rank + 1 : MPI_PROC_NULL, 0, in, VECTOR,
+                 rank > 0 ? rank - 1 : MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE);
 }
 
 static void set_blocks(size_t bytes)
 {
-    for (int at = 0; at < n_ranks; at++)
+    for (int at = 0; at < n_ranks; at++) {
         counts[at] = (int)(bytes / n_ranks), starts[at] = counts[at] * at;
+        doubles[at] = (int)(bytes / 8 / n_ranks);
+    }
 }
 static void allgatherv(size_t bytes, int root)
 {
     (void)root;
-    set_blocks(bytes);
     MPI_Allgatherv(out, BLOCK, in, counts, starts, MPI_BYTE, comm);
 }
 static void alltoallv(size_t bytes, int root)
 {
-    (void)root;
-    set_blocks(bytes);
+    (void)bytes, (void)root;
     MPI_Alltoallv(out, counts, starts, MPI_BYTE, in, counts, starts, MPI_BYTE, comm);
 }
 static void gatherv(size_t bytes, int root)
 {
-    set_blocks(bytes);
     MPI_Gatherv(out, BLOCK, in, counts, starts, MPI_BYTE, root, comm);
 }
 static void scatterv(size_t bytes, int root)
 {
-    set_blocks(bytes);
     MPI_Scatterv(out, counts, starts, MPI_BYTE, in, BLOCK, root, comm);
+}
+static void reduce_scatter_v(size_t bytes, int root)
+{
+    (void)bytes, (void)root;
+    MPI_Reduce_scatter(out, in, doubles, MPI_DOUBLE, MPI_SUM, comm);
+}
+
+static void whole_allgatherv(size_t bytes, int root)
+{
+    whole[root] = (int)bytes;
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, whole, zeros, MPI_BYTE, comm);
+    whole[root] = 0;
+}
+static void gatherv_bcast(size_t bytes, int root)
+{
+    gatherv(bytes, root);
+    bcast(bytes, root);
+}
+static void same_alltoallv(size_t bytes, int root)
+{
+    (void)bytes, (void)root;
+    MPI_Alltoallv(out, counts, zeros, MPI_BYTE, in, counts, starts, MPI_BYTE, comm);
+}
+static void scatterv_by_each(size_t bytes, int root)
+{
+    (void)root;
+    for (int each = 0; each < n_ranks; each++)
+        MPI_Scatterv(out, counts, starts, MPI_BYTE, (char *)in + starts[each], BLOCK, each, comm);
+}
+static void reduce_then_scatterv(size_t bytes, int root)
+{
+    MPI_Reduce(out, between, VECTOR, MPI_SUM, root, comm);
+    MPI_Scatterv(between, counts, starts, MPI_BYTE, in, BLOCK, root, comm);
 }
 
 typedef void call_t(size_t bytes, int root);
@@ -124,27 +169,47 @@ static const guideline_t GUIDELINES[] = {
     {"allgather", "gather+bcast", allgather, gather_bcast, ONCE},
     {"allreduce", "reduce+bcast", allreduce, reduce_bcast, ONCE},
     {"allreduce", "reduce-scatter+allgather", allreduce, reduce_scatter_allgather, ONCE},
+    {"allgatherv", "allreduce", allgatherv, allreduce, ONCE},
+    {"allgatherv", "alltoallv", allgatherv, same_alltoallv, ONCE},
+    {"allgatherv", "gatherv+bcast", allgatherv, gatherv_bcast, ONCE},
     {"alltoall", "alltoallv", alltoall, alltoallv, ONCE},
+    {"alltoallv", "scatterv-by-each", alltoallv, scatterv_by_each, ONCE},
+    {"bcast", "allgatherv", bcast, whole_allgatherv, ONCE},
     {"bcast", "scatter+allgather", bcast, scatter_allgather, ONCE},
     {"gather", "allgather", gather, allgather, ONCE},
     {"gather", "gatherv", gather, gatherv, ONCE},
     {"gather", "reduce", gather, reduce, ONCE},
+    {"gatherv", "allgatherv", gatherv, allgatherv, ONCE},
+    {"gatherv", "reduce", gatherv, reduce, ONCE},
     {"reduce", "allreduce", reduce, allreduce, ONCE},
     {"reduce", "reduce-scatter+gather", reduce, reduce_scatter_gather, ONCE},
     {"reduce-scatter", "allreduce", reduce_scatter, allreduce, ONCE},
     {"reduce-scatter", "reduce+scatter", reduce_scatter, reduce_then_scatter, ONCE},
+    {"reduce-scatter", "reduce-scatter-v", reduce_scatter, reduce_scatter_v, ONCE},
+    {"reduce-scatter-v", "allreduce", reduce_scatter_v, allreduce, ONCE},
+    {"reduce-scatter-v", "reduce+scatterv", reduce_scatter_v, reduce_then_scatterv, ONCE},
+    {"exscan", "scan", exscan, scan, ONCE},
+    {"exscan", "scan+sendrecv", exscan, scan_and_shift, ONCE},
     {"scan", "exscan+reduce-local", scan, exscan_and_own, ONCE},
     {"scatter", "bcast", scatter, bcast, ONCE},
     {"scatter", "scatterv", scatter, scatterv, ONCE},
+    {"scatterv", "bcast", scatterv, bcast, ONCE},
     {"barrier", "allreduce", barrier, allreduce, ONCE},
     SIZES_OF("allgather", allgather),
     SIZES_OF("allreduce", allreduce),
     SIZES_OF("alltoall", alltoall),
     SIZES_OF("bcast", bcast),
+    SIZES_OF("exscan", exscan),
     SIZES_OF("gather", gather),
     SIZES_OF("reduce", reduce),
     SIZES_OF("reduce-scatter", reduce_scatter),
+    SIZES_OF("scan", scan),
     SIZES_OF("scatter", scatter),
+    SIZES_OF("allgatherv", allgatherv),
+    SIZES_OF("alltoallv", alltoallv),
+    SIZES_OF("gatherv", gatherv),
+    SIZES_OF("reduce-scatter-v", reduce_scatter_v),
+    SIZES_OF("scatterv", scatterv),
 };
 
 static int by_value(const void *a, const void *b)
@@ -163,18 +228,17 @@ static double median(double *values, int n)
 /* Seconds of one side's call behind a barrier on this rank. */
 static double timed(const guideline_t *of, int is_built, size_t bytes, int root)
 {
+    enum form form = is_built ? of->form : ONCE;
+    call_t *call = is_built ? of->composition : of->call;
+    size_t size = form == HALVES ? bytes / 2 : form == TWICE ? 2 * bytes : bytes;
+    set_blocks(size);
     MPI_Barrier(comm);
     double began = MPI_Wtime();
-    if (!is_built) {
-        of->call(bytes, root);
-    } else if (of->form == HALVES) {
-        size_t doubles = bytes / 16;
-        of->composition(bytes / 2, root);
-        out += doubles, in += doubles;
-        of->composition(bytes / 2, root);
-        out -= doubles, in -= doubles;
-    } else {
-        of->composition(of->form == TWICE ? 2 * bytes : bytes, root);
+    call(size, root);
+    if (form == HALVES) {
+        out += size / 8, in += size / 8;
+        call(size, root);
+        out -= size / 8, in -= size / 8;
     }
     return MPI_Wtime() - began;
 }
@@ -229,7 +293,8 @@ int main(int argc, char **argv)
     int rounds = argc > 2 ? atoi(argv[2]) : 0;
     double budget = argc > 3 ? atof(argv[3]) * 1e-3 : 0;
     if (rounds < 1 || rounds > MOST_ROUNDS || budget <= 0 || 2 * n_ranks > MOST_CALLS) {
-        fprintf(stderr, "usage: consistency SIZES ROUNDS BUDGET_MS [COLLECTIVE]..., with 1 to %d rounds\n", MOST_ROUNDS);
+        fprintf(stderr, "usage: consistency SIZES ROUNDS BUDGET_MS [COLLECTIVE]..., with 1 to %d rounds\n",
+                MOST_ROUNDS);
         MPI_Abort(comm, 2);
     }
     size_t most = 8;
@@ -238,9 +303,10 @@ int main(int argc, char **argv)
         most = bytes > most ? bytes : most;
     }
     out = calloc(2, most), in = calloc(2, most), between = calloc(2, most);
-    counts = calloc(n_ranks, sizeof *counts), starts = calloc(n_ranks, sizeof *starts);
-    if (!out || !in || !between || !counts || !starts)
+    counts = calloc(5 * (size_t)n_ranks, sizeof *counts);
+    if (!out || !in || !between || !counts)
         MPI_Abort(comm, 3);
+    starts = counts + n_ranks, doubles = starts + n_ranks, whole = doubles + n_ranks, zeros = whole + n_ranks;
     for (size_t at = 0; at < sizeof GUIDELINES / sizeof *GUIDELINES; at++) {
         const guideline_t *of = &GUIDELINES[at];
         if (!is_asked_for(of, argc - 4, argv + 4))

@@ -48,16 +48,17 @@ for n in ${ranks//,/ }; do
       bind_ranks "$n"
       before=()
       [ "$side" != hopbine ] || before=(env "LD_PRELOAD=$prefix/lib/libhopbine_preload.so")
+      # shellcheck disable=SC2086 # collectives are words
       $MPIEXEC "${flags[@]}" -n "$n" "${sliced[@]}" "${before[@]}" "$out/program" "$sizes" "$rounds" "$budget" ${collectives//,/ }
     ) | sed "s/^/$side $n /; s/ /,/g" >>"$csv"
   done
 done
 
 awk -F, -v margin="$margin" '
-  NR == 1 { printf "%-9s %5s  %-15s %-25s %8s %10s %12s %s\n", "side", "ranks", $3, $4, $5, $6, "composed us", "ratio"; next }
+  NR == 1 { printf "%-9s %5s  %-16s %-25s %8s %10s %12s %s\n", "side", "ranks", $3, $4, $5, $6, "composed us", "ratio"; next }
   { side = $1 " " $2; if (!(side in checked)) order[++n] = side; checked[side]++ }
   $9 > 1 + margin {
-    printf "%-9s %5d  %-15s %-25s %8d %10.2f %12.2f %.2f (%.2f to %.2f)\n", $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+    printf "%-9s %5d  %-16s %-25s %8d %10.2f %12.2f %.2f (%.2f to %.2f)\n", $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
     violations[side]++
   }
   END {
