@@ -259,18 +259,24 @@ ALIAS_PMPI(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places
 
 EXPORTED int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     FIND(PMPI_Test);
-    if (has_none(&n_outstanding)) return next(request, flag, status);
+    if (has_none(&n_outstanding)) {
+        RETEST(code, *flag, next(request, flag, status))
+        return code;
+    }
     struct failures failures = drive(1, 1, request);
-    const int code = test_one(request, flag, status, count_tests());
+    RETEST(code, *flag, test_one(request, flag, status, count_tests()))
     return end_one(&failures, *flag ? 0 : -1, code);
 }
 ALIAS_PMPI(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
 
 EXPORTED int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
     FIND(PMPI_Testall);
-    if (has_none(&n_outstanding)) return next(n, requests, flag, statuses);
+    if (has_none(&n_outstanding)) {
+        RETEST(code, *flag, next(n, requests, flag, statuses))
+        return code;
+    }
     struct failures failures = drive(1, n, requests);
-    const int code = test_all(n, requests, flag, statuses, count_tests());
+    RETEST(code, *flag, test_all(n, requests, flag, statuses, count_tests()))
     return end_several(&failures, *flag ? n : 0, NULL, statuses, code);
 }
 ALIAS_PMPI(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]))
@@ -303,10 +309,14 @@ ALIAS_PMPI(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places
 
 EXPORTED int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     FIND(PMPI_Request_get_status);
-    if (has_none(&n_outstanding)) return next(request, flag, status);
+    if (has_none(&n_outstanding)) {
+        RETEST(code, *flag, next(request, flag, status))
+        return code;
+    }
     struct failures failures = drive(1, 1, &request);
     leave(&failures);
-    return test_status(request, flag, status, count_tests());
+    RETEST(code, *flag, test_status(request, flag, status, count_tests()))
+    return code;
 }
 ALIAS_PMPI(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 
@@ -351,8 +361,9 @@ static int each_status_some(int n, const MPI_Request requests[], int *n_done, in
 }
 
 /* MPI 4.1's forms for several requests, by MPI's own if it has them: it is told first of those that are done or have
- * failed. They have other names in C: Intel's header declares them without `const`, others with it or not at all. */
-#define LOOK_AT(WHICH, PARAMETERS, ARGUMENTS)                                                      \
+ * failed. `FOUND` is RETEST's. They have other names in C: Intel's header declares them without `const`, others with it
+ * or not at all. */
+#define LOOK_AT(WHICH, FOUND, PARAMETERS, ARGUMENTS)                                               \
     EXPORTED int look_at_##WHICH PARAMETERS __asm__("MPI_Request_get_status_" #WHICH);             \
     EXPORTED int look_at_##WHICH PARAMETERS {                                                      \
         static int(*next) PARAMETERS;                                                              \
@@ -362,13 +373,15 @@ static int each_status_some(int n, const MPI_Request requests[], int *n_done, in
             struct failures failures = drive(1, n, requests);                                      \
             leave(&failures);                                                                      \
         }                                                                                          \
-        return next ? next ARGUMENTS : each_status_##WHICH ARGUMENTS;                              \
+        RETEST(code, FOUND, next ? next ARGUMENTS : each_status_##WHICH ARGUMENTS)                 \
+        return code;                                                                               \
     }                                                                                              \
     EXPORTED int plook_at_##WHICH PARAMETERS __asm__("PMPI_Request_get_status_" #WHICH)            \
         __attribute__((alias("MPI_Request_get_status_" #WHICH)));
 
-LOOK_AT(all, (int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]), (n, requests, flag, statuses))
-LOOK_AT(any, (int n, const MPI_Request requests[], int *at, int *flag, MPI_Status *status),
+LOOK_AT(all, *flag, (int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
+        (n, requests, flag, statuses))
+LOOK_AT(any, *flag, (int n, const MPI_Request requests[], int *at, int *flag, MPI_Status *status),
         (n, requests, at, flag, status))
-LOOK_AT(some, (int n, const MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]),
+LOOK_AT(some, *n_done, (int n, const MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]),
         (n, requests, n_done, places, statuses))

@@ -17,7 +17,7 @@ build_doors() {
   # The same, with nothing for this MPI beside it.
   mkdir -p "$programs/alone"
   cp "$programs/libhopbine_preload.so" "$programs/alone/"
-  for name in calls orders threads recover requests mixed groups crowd late attributes; do
+  for name in calls orders threads recover requests mixed groups crowd late attributes looks; do
     beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared capi/tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
@@ -273,6 +273,10 @@ run_doors() {
   ranks 3 "$preload" "$programs/attributes" || status=1
   ranks 3 "$programs/attributes-hb" || status=1
   ranks 3 HOPBINE_START=call "$programs/attributes-hb" || status=1
+  # MPI's own work beside collectives that hopbine serves.
+  for n in 2 4; do
+    ranks $n "$preload" "$programs/looks" || status=1
+  done
   # A rank is lost. Open MPI's launcher ends the others.
   [ "$mpi" != mpich ] || MPIEXEC="$MPIEXEC -disable-auto-cleanup" ranks 3 "$preload" "$programs/lost" || status=1
   # A rank that comes to MPI_Finalize late is no error, and nothing is said.

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* MPI_Request_get_status_all and so on. */
+#define HAS_STATUS_OF_SEVERAL (MPI_VERSION * 10 + MPI_SUBVERSION >= 41)
+
 enum { ROUNDS = 50, FEW = 6, WORDS = 4000, LONG = 1 << 20 };
 
 /* Rank 1 sends n messages to rank 0. */
@@ -75,7 +78,12 @@ static void tests(int round, int how) {
     case 1: MPI_Testany(1, &request, &at, &done, MPI_STATUS_IGNORE); break;
     case 2: MPI_Testsome(1, &request, &done, &at, MPI_STATUSES_IGNORE); break;
     case 3: MPI_Testall(1, &request, &done, MPI_STATUSES_IGNORE); break;
-    default: MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
+    case 4: MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE); break;
+#if HAS_STATUS_OF_SEVERAL
+    case 5: MPI_Request_get_status_all(1, &request, &done, MPI_STATUSES_IGNORE); break;
+    case 6: MPI_Request_get_status_any(1, &request, &at, &done, MPI_STATUS_IGNORE); break;
+    case 7: MPI_Request_get_status_some(1, &request, &done, &at, MPI_STATUSES_IGNORE); break;
+#endif
     }
     EXPECT(done == 1);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -139,7 +147,7 @@ int main(int argc, char **argv) {
     MPI_Group_incl(all, 1, &one, &second);
     for (int round = 0; round < ROUNDS; round++) {
         probes(round);
-        for (int how = 0; how < 5; how++) tests(round, how);
+        for (int how = 0; how < (HAS_STATUS_OF_SEVERAL ? 8 : 5); how++) tests(round, how);
         exposure(round, win, window, first, second);
     }
     for (int round = 0; round < 4; round++) served(round, win, window);
