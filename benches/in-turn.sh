@@ -7,13 +7,14 @@
 #   benches/in-turn.sh [-r ROUNDS] [-b BENCHES] [-f FILTER] [-n RANKS] [-l BUDGET_MS] [-o CSV] REV
 #
 #   -r  rounds; 5
-#   -b  of counts,overhead,engine,expand,check,processes,mpi; all but mpi, which needs Open MPI or MPICH as
-#       ci/mpi.sh does. counts: instructions of one call on each wire, by valgrind, which do not depend
+#   -b  of counts,overhead,engine,expand,check,processes,mpi; all but mpi, which takes the MPI of MPICC and
+#       MPIEXEC, or Debian's Open MPI. counts: instructions of one call on each wire, by valgrind, which do not depend
 #       on how busy the machine is; processes: as benches/against-mpi.sh, without the MPIs
 #   -f  for engine: the part of the names of the figures that are wanted; all
 #   -n  for processes: ranks; 2
 #   -l  for processes: milliseconds per measurement; 20
 #   -o  where the CSV goes, and with the end .json the same as JSON; target/in-turn.csv
+# shellcheck disable=SC2154 # bind_ranks sets flags and sliced
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,6 +31,13 @@ shift $((OPTIND - 1))
 [ $# = 1 ] || { sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2; }
 rev=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "no such commit: $1" >&2; exit 2; }
 wants() { [[ ,$benches, == *,$1,* ]]; }
+if wants mpi; then
+  # shellcheck source=/dev/null
+  . ci/mpi/launch.sh
+  [ "${MPICC:-}" ] && name=given || name=openmpi
+  use_mpi "$name" || { echo "missing: $name (for mpi)" >&2; exit 1; }
+  bind_ranks 2
+fi
 
 # Cargo gives both builds the same file names, so each has a directory of its own.
 out=$PWD/target/in-turn
@@ -61,7 +69,7 @@ for side in 0 1; do
     [ ${#cargo_benches[@]} = 0 ] ||
       cargo bench --quiet --no-run -p hopbine-benches "${cargo_benches[@]}" 2>/dev/null
     ! wants mpi ||
-      MPICC=${MPICC:-mpicc} CARGO_TARGET_DIR=$dir/mpi cargo build --release --quiet -p hopbine-mpi --features linked \
+      CARGO_TARGET_DIR=$dir/mpi cargo build --release --quiet -p hopbine-mpi --features linked \
         --example calls-mpi
   )
   for name in "${names[@]}"; do
@@ -138,14 +146,9 @@ measure() {
           allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier 8,64,512,4096,32768,262144,2097152 \
           "$budget" | awk '{ print "processes|" $1 " " $2 "|" $3 * 1e3 }' ;;
       mpi)
-        local flags=(-n 2)
-        if [[ $(mpirun --version 2>/dev/null) == *"Open MPI"* ]]; then
-          flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-          [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
-        fi
         for call in 'allreduce blocking 8' 'allreduce request 8' 'allreduce persistent 8' 'barrier blocking 8' \
           'bcast blocking 8' 'allreduce blocking 1024' 'alltoall blocking 1024' 'allreduce blocking 16384'; do
-          HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_TORUS=2 mpirun "${flags[@]}" \
+          HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_TORUS=2 $MPIEXEC "${flags[@]}" -n 2 "${sliced[@]}" \
             "$dir/mpi/release/examples/calls-mpi" mpi $call 9000 | awk -v call="$call" '{ print "mpi|" call "|" $2 }'
         done ;;
       *) echo "unknown benchmark: $name" >&2; exit 2 ;;

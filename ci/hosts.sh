@@ -13,6 +13,7 @@
 # time all ranks were in PMPI_Finalize, some in PMI's barrier, where nothing moves UCX on, the others in
 # ucp_worker_progress, waiting for connections to close. So with MPICH a program that has printed what
 # it should is given two seconds more to end.
+# shellcheck disable=SC2154 # use_mpi sets mpi, launcher and MPIEXEC
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +31,9 @@ if [ -z "${CLUSTER_HOSTS:-}" ]; then
   exit $status
 fi
 
-mpi=$1
+# shellcheck source=/dev/null
+. ci/mpi/launch.sh
+use_mpi "$1"
 programs=$(realpath "${CARGO_TARGET_DIR:-target}")/$mpi/programs
 read -ra hosts <<<"$CLUSTER_HOSTS"
 n_hosts=${#hosts[@]}
@@ -45,14 +48,15 @@ launch() {
   list=${hosts[0]}:$first
   for host in "${hosts[@]:1}"; do list+=,$host:$others; done
   shift
-  case $mpi in
+  # shellcheck disable=SC2086
+  case $launcher in
     openmpi)
-      exec "${within[@]}" mpirun.openmpi --allow-run-as-root --bind-to none --mca mpi_yield_when_idle 1 \
+      exec "${within[@]}" $MPIEXEC --allow-run-as-root --bind-to none --mca mpi_yield_when_idle 1 \
         --mca plm_rsh_agent "$CLUSTER_AGENT" --mca oob_tcp_if_include "$CLUSTER_SUBNET" \
         --mca btl_tcp_if_include "$CLUSTER_SUBNET" --mca btl_base_warn_component_unused 0 \
         "${options[@]}" --host "$list" "$@" ;;
-    mpich)
-      exec "${within[@]}" mpiexec.mpich -n $((first + others * (${#hosts[@]} - 1))) -launcher ssh \
+    hydra)
+      exec "${within[@]}" $MPIEXEC -n $((first + others * (${#hosts[@]} - 1))) -launcher ssh \
         -launcher-exec "$CLUSTER_AGENT" "${options[@]}" -hosts "$list" "$@" ;;
   esac
 }
@@ -134,7 +138,7 @@ expect "run on a torus of processes" "*verified*yes*yes*" 2 "$programs/bin/hopbi
 expect "run with nodes" "*verified*yes*yes*" 2 "$programs/bin/hopbine" run alltoall \
   --torus "$n_hosts" --per-node 2 --bytes 8..64KiB:x8192 --iterations 3
 # Ranks in turn: those of a node, as the variable says, are on different hosts then.
-case $mpi in openmpi) options=(--map-by node) ;; mpich) options=(-ppn 1) ;; esac
+case $launcher in openmpi) options=(--map-by node) ;; hydra) options=(-ppn 1) ;; esac
 expect "ranks in turn" "*algorithms on $all ranks over mpi*" 2 HOPBINE_RANKS_PER_NODE=2 "$programs/mpi" matrix
 options=()
 

@@ -13,7 +13,7 @@
 # tests, MPB, MPQC, OpenCoarrays' tests, Rmpi, Ruby's MPI.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
-# shellcheck disable=SC2154 # use_mpi sets mpi
+# shellcheck disable=SC2154 # use_mpi sets mpi and MPICC
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=/dev/null
@@ -199,7 +199,7 @@ example() {
   shift 4
   # shellcheck disable=SC2086
   if flags=$(PKG_CONFIG_PATH=$pkgs pkg-config --cflags --libs "$package" PETSc) &&
-    mpicc.openmpi -w -O1 "$from/$source.c" -o "$name" $flags -lm; then
+    $MPICC -w -O1 "$from/$source.c" -o "$name" $flags -lm; then
     both "$package, $source $*" cat "$n" "./$name" "$@"
   else
     left_out "$package, $source" "it does not build"
@@ -222,7 +222,8 @@ slepc 3 sys/classes/bv/tests/test11 -bv_type svec
 
 # -- FFTW: three dimensions, transposed by all ranks.
 transformed() { grep 'there and back'; }
-if mpicc.openmpi -w -O1 "$ours/fftw.c" -o fftw -lfftw3_mpi -lfftw3 -lm; then
+# shellcheck disable=SC2086
+if $MPICC -w -O1 "$ours/fftw.c" -o fftw -lfftw3_mpi -lfftw3 -lm; then
   both "FFTW" transformed 3 ./fftw
 else
   left_out FFTW "it does not build"
