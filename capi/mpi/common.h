@@ -122,7 +122,7 @@ static inline void note_call(void) { __atomic_store_n(&retests_left, RETESTS_AFT
 struct state {
     hopbine_comm_t comm;
     int size, rank;
-    /* Whether all ranks are known to be of this rank's MPI_COMM_WORLD. */
+    /* Whether all its ranks have known, since they made the communicator, that they are of one MPI_COMM_WORLD. */
     int is_of_world;
     /* Why MPI serves all calls on it; null if hopbine does. */
     const char *reason;

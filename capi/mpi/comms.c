@@ -300,6 +300,9 @@ static void init_state(MPI_Comm comm, struct state *state, MPI_Comm parent) {
     else if (hopbine_comm_join(world, state->size, ranks, agree, &comm, &state->comm) != HOPBINE_SUCCESS)
         state->reason = "no further communicator could be made";
     free(ranks);
+    /* A first call ends at another time on each rank, and a thread of the program may meanwhile make a communicator of
+     * this one, for which all ranks must do the same. */
+    if (parent == MPI_COMM_NULL) state->is_of_world = 0;
 }
 
 /* The communicator that this thread has MPI free, until MPI returns. If a callback has left MPI by a leap or an

@@ -47,6 +47,36 @@ static void *collectives(void *argument) {
     return NULL;
 }
 
+#ifdef OPEN_MPI
+static void *first_call(void *comm) {
+    MPI_Barrier(*(MPI_Comm *)comm);
+    return NULL;
+}
+
+/* The first call on a communicator ends at another time on each rank, while each makes another communicator of it. */
+static void make_beside_first_calls(void) {
+    MPI_Group all;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t thread;
+        MPI_Request request;
+        MPI_Comm copy, made;
+        int sum;
+        MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        pthread_create(&thread, NULL, first_call, &copy);
+        for (volatile int i = 0; i < 3000 * (round + 17 * rank % 40); i++) continue;
+        MPI_Comm_create_group(copy, all, round, &made);
+        CALL(Allreduce)(&round, &sum, 1, MPI_INT, MPI_SUM, made);
+        EXPECT(sum == size * round);
+        pthread_join(thread, NULL);
+        MPI_Comm_free(&made);
+        MPI_Comm_free(&copy);
+    }
+    MPI_Group_free(&all);
+}
+#endif
+
 /* A ring of messages of all lengths. */
 static void messages(MPI_Comm comm) {
     static int out[LONG], in[LONG];
@@ -80,6 +110,10 @@ int main(int argc, char **argv) {
         pthread_join(threads[t], NULL);
         MPI_Comm_free(&work[t].comm);
     }
+    /* MPICH 4.0 itself ends by a signal in MPI_Comm_create_group beside a barrier. */
+#ifdef OPEN_MPI
+    make_beside_first_calls();
+#endif
     MPI_Finalize();
     if (rank == 0) puts("no thread in another's way");
     return 0;
