@@ -1,6 +1,7 @@
 //! Processes whose output is read from the start, and which end with their test at the latest.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
@@ -211,6 +212,21 @@ pub fn run(command: &mut Command) -> Ended {
     wait(vec![Process::start(command)]).remove(0)
 }
 
+/// Writes a program, such as a script, that can be started at once. Another process writes it: children that other
+/// tests start meanwhile would inherit this process's file that is open for writing, and a program that is open for
+/// writing cannot be started.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_program(path: &Path, program: &[u8]) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let (mut child, _limit) = shell.spawn_in_time();
+    let written = child.stdin.take().expect("is piped").write_all(program);
+    let status = child.wait().expect("is our child");
+    assert!(written.is_ok() && status.success(), "{}: {written:?}, {status}", path.display());
+}
+
 /// Kills its process when dropped, and after [`DEADLINE`].
 #[derive(Debug)]
 pub struct Limit {
@@ -290,6 +306,37 @@ mod tests {
         let message = *waited.join().unwrap_err().downcast::<String>().unwrap();
         assert!(message.contains("-- 0 has ended\nwell\n-- 1 hangs\nbefore\n"), "{message}");
         assert!(!std::fs::exists(format!("/proc/{id}")).unwrap());
+    }
+
+    /// Also while another thread starts programs, which have this process's files for a moment.
+    #[test]
+    fn a_program_can_be_started_when_it_is_written() {
+        use std::os::unix::process::CommandExt;
+        let path = std::env::temp_dir().join(format!("hopbine-program-{}", std::process::id()));
+        let others = thread::spawn(|| {
+            let mut slow = Command::new("true");
+            // SAFETY: `nanosleep` may be called between fork and exec.
+            unsafe {
+                slow.pre_exec(|| {
+                    libc::nanosleep(
+                        &libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 },
+                        std::ptr::null_mut(),
+                    );
+                    Ok(())
+                })
+            };
+            for _ in 0..200 {
+                assert!(slow.status().unwrap().success());
+            }
+        });
+        // Long, so that children are forked while it is written.
+        let program = [&b"#!/bin/sh\necho well\nexit\n"[..], &[b'#'; 1 << 20]].concat();
+        while !others.is_finished() {
+            write_program(&path, &program);
+            assert_eq!(Command::new(&path).output().unwrap().stdout, b"well\n");
+        }
+        others.join().unwrap();
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 mod common;
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use hopbine_testing::processes::write_program;
 
 use common::{compile, root, run, run_with};
 
@@ -90,8 +90,7 @@ fn a_report() {
     // If standard error cannot be written either, there is no report, and nothing fails.
     let quiet = dir.path().join("quiet");
     let script = format!("#!/bin/sh\nexec {} \"$@\" 2>/dev/full\n", program.display());
-    std::fs::write(&quiet, script).expect("a script");
-    std::fs::set_permissions(&quiet, Permissions::from_mode(0o755)).expect("its owner's");
+    write_program(&quiet, script.as_bytes());
     let (said, _) = run_with(&quiet, 2, &["12"], &variables);
     assert!(said.contains("correct"), "{said}");
     // A call that has failed is not in it.

@@ -1,10 +1,9 @@
 //! Tests of `hopbine bench`, and of its pictures of measured times.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use hopbine_testing::processes::{OutputInTime, send_signal, wait_until};
+use hopbine_testing::processes::{OutputInTime, send_signal, wait_until, write_program};
 
 use super::{command, copy_of_hopbine, json, refused, text, well};
 
@@ -68,8 +67,7 @@ fn mpi_of(directory: &Path, program: &str) -> [String; 2] {
     let launcher = "#!/bin/sh\n[ \"$1\" = --version ] && { echo 'MPI of scripts 1.0'; exit; }\nshift 2\nexec \"$@\"\n";
     [("mpicc", &compiler[..]), ("mpiexec", launcher)].map(|(name, script)| {
         let path = directory.join(name);
-        std::fs::write(&path, script).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(&path, script.as_bytes());
         path.display().to_string()
     })
 }
@@ -121,9 +119,7 @@ fn the_installed_library_is_preloaded() {
     let library = directory.path().join("libhopbine_preload.so");
     let script = "#!/bin/sh\n[ \"$1\" = --path ] && echo \"${0%/*}/libhopbine_preload.so\"\n";
     std::fs::write(&library, "").unwrap();
-    let path = directory.path().join("hopbine-preload");
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&directory.path().join("hopbine-preload"), script.as_bytes());
     assert!(sides() > 0);
 }
 
@@ -150,8 +146,7 @@ fn the_c_interface_is_a_side() {
     let compiler = "#!/bin/sh\nfor word; do [ \"$last\" = -o ] && into=$word; last=$word; done\n\
                     case \"$*\" in *-DINTERFACE*include*/lib/architecture*-lhopbine*) ;; *) exit 1 ;; esac\n\
                     printf '#!/bin/sh\\necho allreduce 8 3\\n' >\"$into\"\nchmod +x \"$into\"\n";
-    std::fs::write(place("cc"), compiler).unwrap();
-    std::fs::set_permissions(place("cc"), PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&place("cc"), compiler.as_bytes());
     let output = bench(&format!("{} --format json", place("cc").display()));
     assert!(output.status.success(), "{}", text(&output.stderr));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

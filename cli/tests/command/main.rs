@@ -26,7 +26,7 @@ use std::process::{Command, Output};
 
 use hopbine::torus::{Collective, registry};
 use hopbine_testing::cores::one_core;
-use hopbine_testing::processes::OutputInTime;
+use hopbine_testing::processes::{OutputInTime, write_program};
 
 /// The command, without variables from the environment.
 fn command(args: &str) -> Command {
@@ -38,11 +38,8 @@ fn command(args: &str) -> Command {
     command
 }
 
-/// Another process writes the copy: children that other tests start meanwhile would inherit this process's file that is
-/// open for writing, and a program that is open for writing cannot be started.
 fn copy_of_hopbine(to: &Path) {
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_hopbine")).arg(to).output_in_time();
-    assert!(copied.status.success(), "{}", text(&copied.stderr));
+    write_program(to, &std::fs::read(env!("CARGO_BIN_EXE_hopbine")).unwrap());
 }
 
 fn hopbine(args: &str) -> Output {
