@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -155,18 +156,18 @@ impl LaunchedJob {
     fn supervise(&mut self, rank: usize, mut child: Child, tagged: bool) -> io::Result<()> {
         let id = child.id();
         let tag = if tagged { format!("[{rank}] ") } else { String::new() };
-        let streams: [(Option<Box<dyn io::Read + Send>>, Writer); 2] = [
-            (child.stdout.take().map(|s| Box::new(s) as _), forward::to_stdout),
-            (child.stderr.take().map(|s| Box::new(s) as _), forward::to_stderr),
+        let pipes: [(Option<OwnedFd>, Writer); 2] = [
+            (child.stdout.take().map(OwnedFd::from), forward::to_stdout),
+            (child.stderr.take().map(OwnedFd::from), forward::to_stderr),
         ];
         self.ranks.push(child);
         self.n_running += 1;
-        for (stream, writer) in streams {
-            let Some(stream) = stream else { continue };
+        for (pipe, writer) in pipes {
+            let Some(pipe) = pipe else { continue };
             let sender = self.sender.clone();
             // The receiver is gone if the job has ended.
             let lost = move |error| _ = sender.send(Event::OutputLost(error));
-            self.outputs.push(Forwarder::start(stream, tag.clone(), writer, lost)?);
+            self.outputs.push(Forwarder::start(pipe, tag.clone(), writer, lost)?);
         }
         let sender = self.sender.clone();
         thread(move || {
@@ -258,10 +259,10 @@ impl LaunchedJob {
             lost = lost.or(flushed.err());
         }
         let is_cut =
-            (is_ended || last_signal.is_some()) && self.outputs.iter().any(Forwarder::is_writing);
+            (is_ended || last_signal.is_some()) && self.outputs.iter().any(Forwarder::has_rest);
         if is_cut {
             self.messages
-                .say("the end of the ranks' output is lost: nobody has read it".to_owned());
+                .say("the end of the ranks' output is lost: it was not read in time".to_owned());
         }
         self.messages.finish(OUTPUT_TIMEOUT);
         let status = |signal| 128 + signal as u8;
@@ -293,7 +294,7 @@ impl LaunchedJob {
                 }
                 Ok(_) => {}
                 Err(_) if is_over => return None,
-                Err(_) if self.outputs.iter().any(Forwarder::is_writing) => {}
+                Err(_) if self.outputs.iter().any(Forwarder::has_lines) => {}
                 Err(_) => idle += POLL,
             }
         }
