@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Families of MPI handles, each with a function that only its libraries have. MPICH's and Open MPI's headers make
@@ -57,7 +58,13 @@ struct mpi mpi_of(const void *caller) {
 void *find_seen_by(const void *caller, const char *name) { return find_for(library_of(caller), name); }
 
 void *find_in(const struct mpi *mpi, const char *name) {
-    void *const own = mpi->handle ? dlsym(mpi->handle, name) : NULL;
-    /* Fortran's procedures are in other libraries. */
+    void *own = mpi->handle ? dlsym(mpi->handle, name) : NULL;
+    if (own) return own;
+    /* Fortran's procedures are in other libraries. A tool may interpose one, but not its name with a P, which is in the
+     * same library. */
+    char with_p[80];
+    snprintf(with_p, sizeof with_p, "p%s", name);
+    void *const fortran = library_of(dlsym(RTLD_NEXT, with_p));
+    own = fortran ? dlsym(fortran, name) : NULL;
     return own ? own : dlsym(RTLD_NEXT, name);
 }

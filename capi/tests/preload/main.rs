@@ -164,6 +164,17 @@ fn an_mpi_of_no_known_kind_serves_its_program() {
     assert!(said.starts_with(PASSED) && said.contains("of no kind that hopbine knows"), "{said}");
 }
 
+/// Builds MPI's Fortran procedures and a library that calls one twice; returns the path of the former, and the option
+/// by which the program loads the latter after its first call.
+fn with_procedures(place: &Place) -> [String; 2] {
+    place.shared("libprocedures.so", "late.c", &["-DPROCEDURES", "-Wl,-soname,libprocedures.so"]);
+    let procedures = place.path("libprocedures.so").display().to_string();
+    let linked = ["-Wl,--no-as-needed", &procedures, "-Wl,-rpath,$ORIGIN"];
+    place.shared("late.so", "late.c", &linked);
+    let late = format!("-DLATE=\"{}\"", place.path("late.so").display());
+    [procedures, late]
+}
+
 /// MPI's Fortran procedures that a library brings which is loaded after the first call.
 #[test]
 fn procedures_that_come_late_are_found() {
@@ -173,21 +184,29 @@ fn procedures_that_come_late_are_found() {
         if is_served {
             place.add_variant(kind);
         }
-        place.shared(
-            "libprocedures.so",
-            "late.c",
-            &["-DPROCEDURES", "-Wl,-soname,libprocedures.so"],
-        );
-        let procedures = place.path("libprocedures.so").display().to_string();
-        place.shared(
-            "late.so",
-            "late.c",
-            &["-Wl,--no-as-needed", &procedures, "-Wl,-rpath,$ORIGIN"],
-        );
-        let late = format!("-DLATE=\"{}\"", place.path("late.so").display());
+        let [_, late] = with_procedures(&place);
         let (code, said) = place.run(false, &[&late]);
         assert_eq!(code, Some(0), "{is_served}: {said}");
         assert_eq!(said.matches("Fortran's barrier\n").count(), 2, "{is_served}: {said}");
+    }
+}
+
+/// A tool that interposes MPI's Fortran procedures gets the calls only if hopbine serves none.
+#[test]
+fn the_procedures_are_those_of_mpi_and_not_of_a_tool() {
+    let (kind, file, function, _) = FAMILIES[0];
+    for (is_served, expected) in [(false, "a tool's barrier\n"), (true, "Fortran's barrier\n")] {
+        let place = Place::new(file, Some(function));
+        if is_served {
+            place.add_variant(kind);
+        }
+        let [procedures, late] = with_procedures(&place);
+        place.shared("libtool.so", "late.c", &["-DTOOL", "-Wl,-soname,libtool.so"]);
+        let tool = place.path("libtool.so").display().to_string();
+        let (code, said) = place.run(false, &[&tool, &procedures, &late]);
+        assert_eq!(code, Some(0), "{is_served}: {said}");
+        assert_eq!(said.matches(expected).count(), 2, "{is_served}: {said}");
+        assert_eq!(said.matches("barrier\n").count(), 2, "{is_served}: {said}");
     }
 }
 
