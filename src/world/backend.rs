@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopbine_meet::Exchange;
-use hopbine_torus::choose::Wire;
+use hopbine_torus::choose::{ShmLimits, Wire};
 use hopbine_torus::geometry::{RankMap, Shape};
 
 use super::config::Drive;
@@ -100,6 +100,8 @@ pub(super) struct Layout<'a> {
     pub(super) own_cores: bool,
     /// Shared memory between the ranks of this node; `None` if they communicate as ranks of different nodes do.
     pub(super) node_memory: Option<NodeMemory>,
+    /// The limits of the decision table.
+    pub(super) limits: ShmLimits,
 }
 
 /// A rank's open endpoints on its device.

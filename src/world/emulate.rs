@@ -186,8 +186,15 @@ impl EmulatedWorld<'_> {
         });
         let n_ports = self.n_ports as usize;
         let own_cores = self.cores.own_cores;
-        let layout =
-            Layout { n_ports, shape, map, on_node: OnNode::ALONE, own_cores, node_memory: None };
+        let layout = Layout {
+            n_ports,
+            shape,
+            map,
+            on_node: OnNode::ALONE,
+            own_cores,
+            node_memory: None,
+            limits: self.tuning.table().shm(),
+        };
         let opened = match &self.emulation {
             Some(emulation) => emulation.device(cache).open(exchange, &layout),
             None => Shm::from_env()?.open(exchange, &layout),

@@ -272,7 +272,9 @@ impl World {
             .map(|Shm { may_read, .. }| NodeMemory { node: neighbourhood.node_number, may_read });
         let Sharing { place, n } = neighbourhood.node;
         let on_node = OnNode { place, n_ranks: n };
-        let layout = Layout { n_ports, shape: &shape, map: &map, on_node, own_cores, node_memory };
+        let limits = tuning.table().shm();
+        let layout =
+            Layout { n_ports, shape: &shape, map: &map, on_node, own_cores, node_memory, limits };
         let trace = trace.map(|trace| of_world(trace, exchange.as_mut())).transpose();
         let trace = trace.map_err(startup)?;
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;

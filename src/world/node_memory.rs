@@ -25,7 +25,8 @@ pub(super) fn with_node_memory<F: Endpoint + 'static>(
         let ports = far.into_iter().map(|far| Box::new(far) as Box<dyn Endpoint>);
         return Ok((ports.collect(), Reading::Unused));
     };
-    let config = ShmConfig { n_ports: far.len(), node, may_read, own_cores: layout.own_cores };
+    let Layout { own_cores, limits, .. } = *layout;
+    let config = ShmConfig { n_ports: far.len(), node, may_read, own_cores, limits };
     let opened = connect(exchange, config).map_err(|error| WireError {
         reason: format!("{} (HOPBINE_SHM=off avoids it)", error.reason),
         ..error

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hopbine_torus::PortId;
-use hopbine_torus::choose::Wire;
+use hopbine_torus::choose::{ShmLimits, Wire};
 use hopbine_torus::geometry::{RankMap, Shape};
 
 use hopbine_meet::variables::{from_environment, timeout};
@@ -339,6 +339,7 @@ impl Opening<'_> {
                     on_node: OnNode::ALONE,
                     own_cores: true,
                     node_memory: None,
+                    limits: ShmLimits::default(),
                 };
                 gates_under(exchange, &layout).map_err(failed)?
             }

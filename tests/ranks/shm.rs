@@ -7,6 +7,7 @@ use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect};
 use hopbine::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Status, Tag, WireRegion,
 };
+use hopbine::torus::choose::ShmLimits;
 use hopbine_meet::LocalExchange;
 use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
@@ -15,8 +16,12 @@ use rand::{Rng, SeedableRng};
 use crate::endpoint::{in_order, mixed_lengths, shuffled};
 
 pub(crate) fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
+    group_within(n_ranks, may_read, ShmLimits::default())
+}
+
+fn group_within(n_ranks: usize, may_read: bool, limits: ShmLimits) -> Vec<ShmEndpoint> {
     ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), |_, mut exchange| {
-        let config = ShmConfig { n_ports: 1, node: 0, may_read, own_cores: true };
+        let config = ShmConfig { n_ports: 1, node: 0, may_read, own_cores: true, limits };
         connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()
     })
 }
@@ -133,6 +138,35 @@ fn every_length_around_the_limits() {
     for may_read in [true, false] {
         exchange(&lens, [&order, &order], 1, may_read);
         exchange(&lens, [&shuffled(lens.len(), 1), &shuffled(lens.len(), 2)], 3, may_read);
+    }
+}
+
+/// A staged message is sent before its receiver looks; an announced one is not.
+#[test]
+fn the_longest_staged_message_is_that_of_the_limits() {
+    let default = ShmLimits::default();
+    let with = |staged: u64, staged_pair: u64| ShmLimits { staged, staged_pair, ..default };
+    for (n_ranks, limits, longest) in [
+        (2, default, 16 << 10),
+        (3, default, 32 << 10),
+        (2, with(2 << 10, 64 << 10), 64 << 10),
+        (3, with(2 << 10, 64 << 10), 2 << 10),
+        (3, with(48 << 10, 16 << 10), 48 << 10),
+    ] {
+        // Threads of one process read longer messages.
+        let mut ports = group_within(n_ranks, true, limits);
+        let mut bytes = vec![0u8; longest + 1];
+        for (task, len) in [longest, longest + 1].into_iter().enumerate() {
+            let region = WireRegion { ptr: bytes.as_mut_ptr(), len, key: 0 };
+            let send = SendPost { slot: slot(task), tag: tag(task), region };
+            // SAFETY: the bytes outlive the ports, which are dropped first, and nobody changes them.
+            let posted = unsafe { ports[0].post_send(1, send) }.unwrap();
+            let mut events = Vec::new();
+            ports[0].poll(&mut events).unwrap();
+            let is_sent = posted == Posted::Done || !events.is_empty();
+            assert_eq!(is_sent, len == longest, "{n_ranks} ranks, {limits:?}, {len} B");
+        }
+        drop(ports);
     }
 }
 

@@ -55,6 +55,41 @@ fn what_a_table_says_serves() {
     }
 }
 
+/// Limits of shared memory decide which calls the flat buffer performs.
+#[test]
+fn what_a_table_says_of_shared_memory_holds() {
+    let with = |shm: &str| {
+        let head = "version = 1\nname = \"mine\"\nwire = \"memory\"\notherwise = \"memory\"\n";
+        let table: Tuning = format!("{head}{shm}").parse().unwrap();
+        let config = config(&[4], Drive::Inline).with(|config| {
+            config.tuning = Some(table.clone());
+            config.wire = Wire::Memory;
+        });
+        let longest = emulate(&config, |comm| {
+            // Also a communicator that is not the world.
+            let other = comm.duplicate().unwrap();
+            [comm, &other].map(|comm| {
+                [Collective::Allreduce, Collective::ReduceScatter].map(|collective| {
+                    let op = Some(Op::Sum);
+                    let is_flat = |log: &u32| {
+                        let call = Call { op, ..Call::new(collective, 1 << log, Dtype::U8) };
+                        comm.uses_gates(&call)
+                    };
+                    (0..20).take_while(is_flat).count()
+                })
+            })
+        });
+        let longest = longest.unwrap();
+        assert!(longest.iter().flatten().all(|one| *one == longest[0][0]), "{longest:?}");
+        longest[0][0]
+    };
+    // An allreduce of 32 KiB; a reduce-scatter of four blocks of 8 KiB, which are 32 of the 40 KiB of a place.
+    assert_eq!(with(""), [16, 14]);
+    assert_eq!(with("shm = { flat = \"4KiB\" }"), [13, 14]);
+    assert_eq!(with("shm = { flat_read = \"16KiB\" }"), [13, 13]);
+    assert_eq!(with("shm = { flat = 0 }"), [0, 14]);
+}
+
 /// A row whose algorithm has a part for each of four ports also serves calls on fewer ports.
 #[test]
 fn a_split_is_for_its_ports() {

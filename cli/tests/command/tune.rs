@@ -194,6 +194,22 @@ fn tables_are_measured_on_ranks_of_this_host() {
     );
 }
 
+#[test]
+fn limits_of_shared_memory_stay_in_a_measured_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let [own, table] = ["own.toml", "mine.toml"].map(|name| directory.path().join(name));
+    let limits = "shm = { flat = \"4KiB\", flat_read = \"128KiB\", staged = \"32KiB\", staged_pair = \"2KiB\" }";
+    let head = "version = 1\nname = \"own\"\nwire = \"memory\"\notherwise = \"memory\"\n";
+    std::fs::write(&own, format!("{head}{limits}\n")).unwrap();
+    let tune = "tune --measure barrier --torus 2 --ports 1 --budget 60s -o";
+    let mut command = command(&format!("{tune} {}", table.display()));
+    let out = command.env("HOPBINE_TUNING", &own).output_in_time();
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let written = std::fs::read_to_string(&table).unwrap();
+    assert!(written.contains(&format!("\n{limits}\n")), "{written}");
+    assert!(written.parse::<Tuning>().is_ok(), "{written}");
+}
+
 /// If a registration takes 4 ms, copying 64 KiB is faster on any machine.
 #[test]
 #[ignore = "takes long: cargo test -p hopbine-cli --test command -- --ignored"]

@@ -1,6 +1,6 @@
 //! The choices of decision tables, and the errors of invalid tables.
 
-use hopbine_torus::choose::{Features, Knowledge, TableError, TableProblem, Wire};
+use hopbine_torus::choose::{Features, Knowledge, ShmLimits, TableError, TableProblem, Wire};
 use hopbine_torus::plan::{max_ports, traffic};
 use hopbine_torus::{Collective, RankMap, Request, Shape};
 use proptest::prelude::*;
@@ -215,6 +215,31 @@ fn bad_tables_are_refused_by_line() {
             "wire = \"memory\"\nstage_bytes = 0",
             "`stage_bytes` is 0; it must be left out of a table for wire memory",
         ),
+        (
+            "nearest = false",
+            "shm = \"32KiB\"",
+            "`shm` is `32KiB`; it must be limits, such as { flat = \"32KiB\", flat_read = ",
+        ),
+        (
+            "nearest = false",
+            "shm = { slots = 3 }",
+            "there is no key `slots` here; known are flat, flat_read, staged, staged_pair",
+        ),
+        (
+            "nearest = false",
+            "shm = { flat = \"41KiB\" }",
+            "`flat` is `41KiB`; it must be a size from 0 B to 40 KiB",
+        ),
+        (
+            "nearest = false",
+            "shm = { staged_pair = \"1KiB\" }",
+            "`staged_pair` is `1KiB`; it must be a size from 2 KiB to 64 KiB",
+        ),
+        (
+            "nearest = false",
+            "shm = { flat_read = \"much\" }",
+            "`flat_read` is `much`; it must be a size such as \"128KiB\"",
+        ),
         ("nearest = false", "nearest = 0", "`nearest` is 0; it must be true or false"),
         (
             "otherwise = \"network\"\nnearest = false\n",
@@ -388,6 +413,32 @@ fn tables_say_what_is_copied() {
     let lonely = head.replace("otherwise = \"network\"\nnearest = false\n", "");
     let error = lonely.parse::<Tuning>().unwrap_err().to_string();
     assert!(error.contains("`rule` is missing; it must be a list of sections"), "{error}");
+}
+
+#[test]
+fn tables_have_limits_of_shared_memory() {
+    let own: Tuning = SMALL.parse().unwrap();
+    let default = ShmLimits::default();
+    assert_eq!(own.table().shm(), default);
+    let with = |limits: &str| {
+        let to = format!("nearest = false\nshm = {{ {limits} }}");
+        SMALL.replace("nearest = false", &to).parse::<Tuning>().unwrap()
+    };
+    for (text, limits) in [
+        ("", default),
+        ("flat = 0, staged = \"64KiB\"", ShmLimits { flat: 0, staged: 64 << 10, ..default }),
+        (
+            "flat_read = \"1MiB\", staged_pair = \"2KiB\"",
+            ShmLimits { flat_read: 1 << 20, staged_pair: 2 << 10, ..default },
+        ),
+        ("flat = \"40KiB\"", ShmLimits { flat: 40 << 10, ..default }),
+    ] {
+        let tuning = with(text);
+        assert_eq!(tuning.table().shm(), limits, "{text}");
+        // Ranks with other limits are detected.
+        let is_same = tuning.table().fingerprint() == own.table().fingerprint();
+        assert_eq!(is_same, limits == default);
+    }
 }
 
 proptest! {

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use hopbine_torus::choose::{
     Candidates, DecisionTable, FallbackTable, Feature, Features, Knowledge, Model, NumberRange,
-    Row, Rule, Segmentation, ShapeClass, TableError, TableProblem, Template, Wire,
+    Row, Rule, Segmentation, ShapeClass, ShmLimits, TableError, TableProblem, Template, Wire,
 };
 use hopbine_torus::sim::Machine;
+use hopbine_torus::sizes::show;
 use hopbine_torus::{Collective, Shape};
 use toml::Spanned;
 use toml::de::DeTable;
+
+use crate::endpoint::shm::{CONTRIBUTION_BYTES, EAGER_BYTES, SLOT_BYTES};
 
 use super::values::{KeyValue, LineMap, PORTS, SEGMENT, SIZES, Section, whole};
 
@@ -17,11 +20,23 @@ use super::values::{KeyValue, LineMap, PORTS, SEGMENT, SIZES, Section, whole};
 pub(super) type TableLookup<'a> = &'a dyn Fn(&str) -> Option<Arc<DecisionTable>>;
 
 const RULES: &str = "a list of sections [[rule]]";
-const KEYS: [&str; 9] =
-    ["version", "name", "wire", "stage_bytes", "model", "otherwise", "nearest", "class", "rule"];
+const KEYS: [&str; 10] = [
+    "version",
+    "name",
+    "wire",
+    "stage_bytes",
+    "shm",
+    "model",
+    "otherwise",
+    "nearest",
+    "class",
+    "rule",
+];
 const ALGORITHM: &str = "the name of an algorithm, or several as in [\"bine\", \"mixed\"]";
 const STAGE: &str = "a size such as \"512KiB\", or 0 for no copies";
 const NO_STAGE: &str = "left out of a table for wire memory, through which no memory is registered";
+const SHM: &str = "limits, such as { flat = \"32KiB\", flat_read = \"128KiB\", staged = \"32KiB\", \
+     staged_pair = \"16KiB\" }";
 const MODEL: &str =
     "a machine and numbers of ranks, such as { machine = \"tofu-d\", ranks = \"2..24\" }";
 const NO_MODEL: &str =
@@ -53,6 +68,7 @@ pub(super) fn parse(text: &str, others: TableLookup<'_>) -> Result<DecisionTable
         Some(at) if wire == Wire::Memory => return Err(at.wrong(NO_STAGE)),
         at => at.map(|at| at.size(STAGE)).transpose()?,
     };
+    let shm = root.get("shm").map(|at| shm(&at)).transpose()?.unwrap_or_default();
     let model = match root.get("model") {
         Some(at) if wire == Wire::Memory => return Err(at.wrong(NO_MODEL)),
         at => at.map(|at| model(&at)).transpose()?,
@@ -84,7 +100,33 @@ pub(super) fn parse(text: &str, others: TableLookup<'_>) -> Result<DecisionTable
         root.required("rule", RULES)?;
     }
     let table = DecisionTable::new(name, wire, classes, rules, otherwise)?;
-    Ok(table.with_stage_bytes(stage_bytes).with_model(model))
+    Ok(table.with_stage_bytes(stage_bytes).with_shm(shm).with_model(model))
+}
+
+/// The limits that a table sets; the others are the defaults.
+fn shm(at: &KeyValue<'_>) -> Result<ShmLimits, TableError> {
+    let keys = at.keys(SHM)?;
+    keys.refuse_others(&["flat", "flat_read", "staged", "staged_pair"])?;
+    let mut limits = ShmLimits::default();
+    // The ends of the intervals are in the layout of the shared segment.
+    let (flat, slot) = ((0, CONTRIBUTION_BYTES), (EAGER_BYTES, SLOT_BYTES));
+    for (key, limit, (least, most)) in [
+        ("flat", &mut limits.flat, flat),
+        ("flat_read", &mut limits.flat_read, (0, usize::MAX)),
+        ("staged", &mut limits.staged, slot),
+        ("staged_pair", &mut limits.staged_pair, slot),
+    ] {
+        let Some(at) = keys.get(key) else { continue };
+        let valid = match most {
+            usize::MAX => "a size such as \"128KiB\"".to_owned(),
+            most => format!("a size from {} to {}", show(least as u64), show(most as u64)),
+        };
+        *limit = at.size(&valid)?;
+        if !(least as u64..=most as u64).contains(limit) {
+            return Err(at.wrong(&valid));
+        }
+    }
+    Ok(limits)
 }
 
 fn model(at: &KeyValue<'_>) -> Result<Model, TableError> {

@@ -16,12 +16,12 @@ pub(super) const PAYLOAD_BYTES: usize = 16 * 1024;
 /// Number of staging slots of a port.
 pub(super) const SLOTS: usize = 48;
 /// Bytes of a staging slot.
-pub(super) const SLOT_BYTES: usize = 64 * 1024;
+pub const SLOT_BYTES: usize = 64 * 1024;
 /// Distance of two slots: not a power of two, so that slots use different sets of the caches.
 const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + APART;
 
 /// The longest contribution to a collective through a flat buffer, bytes.
-pub(super) const CONTRIBUTION_BYTES: usize = 40 * 1024;
+pub const CONTRIBUTION_BYTES: usize = 40 * 1024;
 /// Places of each rank in a flat buffer: the number of calls by which a rank can be ahead of a rank for which it does
 /// not wait.
 pub(super) const DEPTH: u64 = 4;

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | up to 32 | in the descriptor line of the queue |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
-//! | up to 32 KiB; with two ranks 16 KiB; if cheap 64 KiB | in a staging slot; the receiver may read them in place |
+//! | up to 32 KiB, with two ranks 16 KiB [^limits]; if cheap 64 KiB | in a slot; the receiver may read them in place |
 //! | more, or no slot free | rendezvous: the receiver reads the sender's memory (CMA), or asks for pieces (CICO) |
+//!
+//! [^limits]: unless the decision table has other [`ShmLimits`](hopbine_torus::choose::ShmLimits).
 //!
 //! Pieces go through staging slots. The first ones follow the announcement at once if the peer asked for pieces of
 //! the last long message. Receivers choose between CMA and CICO by the recent cost of both kinds of copies
@@ -52,7 +54,7 @@ use hopbine_torus::PortId;
 pub use flat_buffer::FlatBuffer;
 pub use flat_buffers::{FlatBufferLease, FlatBuffers};
 pub use flat_call::{Contribution, Entered};
-pub use layout::GROUP_BYTES;
+pub use layout::{CONTRIBUTION_BYTES, GROUP_BYTES, SLOT_BYTES};
 #[cfg(feature = "fuzzing")]
 pub(crate) use setup::check_startup_record;
 pub use setup::{ShmConfig, connect};
@@ -74,13 +76,9 @@ use segment::Segment;
 use staging::StagingSlots;
 use state::{CicoRecv, CicoSend, EarlyRecv, ShmRendezvousRecv, ShmRendezvousSend};
 
-/// The longest message that goes through the queue.
-const EAGER_BYTES: usize = 2048;
-/// The longest message that is always staged, with more than two ranks and with two (one receiver per slot). Staging
-/// moves every byte between cores' caches twice: to the slot, whose lines the receiver's cache holds, and from there.
-/// Up to this length it is faster than a system call for any placement of ranks; beyond it [`copy_costs`] decides.
-const STAGED_BYTES: usize = 32 * 1024;
-const STAGED_PAIR_BYTES: usize = 16 * 1024;
+/// The longest message that goes through the queue. The receiver keeps memory for a whole window of such messages
+/// ([`peer`]) and refuses longer ones, so the length is no choice of a table.
+pub const EAGER_BYTES: usize = 2048;
 /// With more peers than this, a port polls queues without a posted receive less often, unless it awaits answers.
 const FEW_PEERS: usize = 8;
 /// Polls between two looks at such queues.
@@ -134,6 +132,8 @@ pub struct ShmEndpoint {
     can_read: bool,
     /// Whether each rank has a core of its own.
     own_cores: bool,
+    /// The longest message that is always staged.
+    staged: usize,
     rendezvous_sends: Slab<ShmRendezvousSend>,
     cma_due: Vec<ShmRendezvousRecv>,
     /// Receives of messages that arrive in pieces.

@@ -13,7 +13,7 @@ use super::layout::SLOT_BYTES;
 use super::peer::ShmPeer;
 use super::staging::readers;
 use super::state::{CicoRecv, CicoSend, EarlyDestination, ShmRendezvousRecv, ShmRendezvousSend};
-use super::{EAGER_BYTES, STAGED_BYTES, STAGED_PAIR_BYTES, ShmEndpoint};
+use super::{EAGER_BYTES, ShmEndpoint};
 
 /// Bytes of one read. The limit keeps other messages from waiting longer than a few milliseconds. (2 MiB in one call
 /// take 3 to 5 % less time than in four.) Messages to be folded are shorter.
@@ -90,12 +90,11 @@ impl ShmEndpoint {
     /// The longest message that is staged for this peer, as far as it matters for one of `len` bytes.
     #[inline]
     pub(super) fn longest_staged(&mut self, peer: usize, len: usize) -> usize {
-        let always = if self.peers.len() > 2 { STAGED_BYTES } else { STAGED_PAIR_BYTES };
-        let is_open = len > always && len <= SLOT_BYTES;
+        let is_open = len > self.staged && len <= SLOT_BYTES;
         if is_open && (!self.can_read || self.prefers_slots(peer, len)) {
             SLOT_BYTES
         } else {
-            always
+            self.staged
         }
     }
 

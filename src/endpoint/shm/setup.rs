@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicU64;
 
 use hopbine_meet::{Exchange, fresh_number, host, permit_access, yama_scope};
 use hopbine_torus::PortId;
+use hopbine_torus::choose::ShmLimits;
 
 use super::bell::{self, Doorbell};
 use super::cma::{Cma, read_process};
 use super::flat_buffers::{self, FlatBuffers};
-use super::layout::ShmLayout;
+use super::layout::{SLOT_BYTES, ShmLayout};
 use super::peer::{RendezvousMode, ShmPeer, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
@@ -40,6 +41,8 @@ pub struct ShmConfig {
     pub may_read: bool,
     /// Whether each rank has its own core, so that two ranks copy at the same time.
     pub own_cores: bool,
+    /// The limits of the decision table.
+    pub limits: ShmLimits,
 }
 
 /// The start-up record of a rank.
@@ -192,10 +195,14 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Connect
         |&(rank, record): &(Rank, ShmRecord)| (rank, Arc::new(Watch::new(record.process)));
     let locals: Vec<_> = locals.iter().map(watched).collect();
     let n_ranks = exchange.size() as u32;
+    let ShmLimits { staged, staged_pair, .. } = config.limits;
+    // Longer ones have no place in a slot.
+    let staged = if n_locals > 2 { staged } else { staged_pair }.min(SLOT_BYTES as u64) as usize;
     let port = |port| {
         let ranks = (&locals[..], n_ranks);
         let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
         port.own_cores = config.own_cores;
+        port.staged = staged;
         port
     };
     let ports = PortId::first(config.n_ports as u16).map(port);
@@ -238,6 +245,7 @@ impl ShmEndpoint {
             bell: bell.clone(),
             can_read,
             own_cores: true,
+            staged: ShmLimits::default().staged_pair as usize,
             rendezvous_sends: Slab::default(),
             cma_due: Default::default(),
             cico_recvs: Slab::default(),
@@ -327,7 +335,8 @@ mod tests {
 
     /// The errors of both ranks if rank 1 changes a byte of its record.
     fn refusals(at: usize) -> Vec<String> {
-        let config = ShmConfig { n_ports: 1, node: 0, may_read: false, own_cores: true };
+        let limits = ShmLimits::default();
+        let config = ShmConfig { n_ports: 1, node: 0, may_read: false, own_cores: true, limits };
         let ranks = LocalExchange::group(2, Duration::from_secs(20)).into_iter().enumerate();
         let run = |(rank, exchange)| {
             let mut exchange = Changed(exchange, (rank == 1).then_some(at));

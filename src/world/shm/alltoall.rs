@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::flat_buffer::{MOST_RANKS, MOST_READ, ReadPart, SharedFlatBuffer, slice};
+use super::flat_buffer::{MOST_RANKS, ReadPart, SharedFlatBuffer, slice};
 use super::regular::block_bytes;
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
@@ -106,7 +106,9 @@ impl SharedFlatBuffer {
         };
         let head = 2 * n * WORD;
         let mut words = [0u32; 2 * MOST_RANKS];
-        if others(&send).saturating_add(head as u64) > self.capacity || others(&recv) > MOST_READ {
+        if others(&send).saturating_add(head as u64) > self.capacity
+            || others(&recv) > self.limits.flat_read
+        {
             words[0] = TOO_LONG;
             flat.buffer.contribute_pieces(entered, 0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {

@@ -2,20 +2,18 @@
 //! reductions fold contributions in the order of ranks.
 
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
+use hopbine_torus::choose::ShmLimits;
 
 use super::started_calls::{StartedCalls, StartedStatus};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
-use crate::comm::state::members::Members;
-use crate::comm::state::small::{
-    Allgather, GatesInfo, Refusal, Requests, SmallCollectives, SmallCollectivesPool, Terms, Waiter,
-};
-use crate::endpoint::shm::{Contribution, Entered, FlatBuffer, FlatBufferLease, FlatBuffers};
+use crate::comm::state::small::{GatesInfo, Refusal, Requests, SmallCollectives, Terms, Waiter};
+use crate::endpoint::shm::{Contribution, Entered, FlatBuffer, FlatBufferLease};
 use crate::error::{Blame, Error, Fault};
 use crate::memory::stores;
 use crate::reduce::Reducer;
@@ -25,11 +23,6 @@ use crate::sync::lock;
 pub(super) const MOST_RANKS: usize = 64;
 /// Number of looks for a contribution before the rank does other work, if every rank can have a core of its own.
 const SPINS: u32 = 32;
-/// The most bytes that a rank reads in a call; beyond that, messages of blocks move fewer bytes.
-pub(super) const MOST_READ: u64 = 128 * 1024;
-/// The longest contribution in bytes if all ranks contribute and all read all contributions. In a plan the ranks
-/// read longer ones in place, and each folds a part.
-pub(super) const MOST_SHARED: u64 = 32 * 1024;
 
 /// The flat buffer of a communicator.
 pub(super) struct SharedFlatBuffer {
@@ -40,7 +33,9 @@ pub(super) struct SharedFlatBuffer {
     /// The members, as ranks of the world.
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
+    /// The longest contribution in bytes: what a place holds.
     pub(super) capacity: u64,
+    pub(super) limits: ShmLimits,
     n_groups: usize,
     /// The most contributions that a rank reads in a call in groups; 0 if there are no groups.
     pub(super) read_in_groups: u64,
@@ -70,19 +65,20 @@ impl SharedFlatBuffer {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(super) fn of_world(flat: FlatBuffer) -> Result<Self, String> {
+    pub(super) fn of_world(flat: FlatBuffer, limits: ShmLimits) -> Result<Self, String> {
         let n_ranks = flat.n_ranks();
         if n_ranks > MOST_RANKS && flat.n_groups() == 0 {
             return Err(too_many(n_ranks));
         }
-        Ok(SharedFlatBuffer::new(flat, None, (0..n_ranks as Rank).collect(), spins(n_ranks)))
+        let ranks = (0..n_ranks as Rank).collect();
+        Ok(SharedFlatBuffer::new(flat, None, ranks, (spins(n_ranks), limits)))
     }
 
-    fn new(
+    pub(super) fn new(
         flat: FlatBuffer,
         lease: Option<FlatBufferLease>,
         ranks: Box<[Rank]>,
-        spins: u32,
+        (spins, limits): (u32, ShmLimits),
     ) -> Self {
         let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
         let n_groups = flat.n_groups();
@@ -98,6 +94,7 @@ impl SharedFlatBuffer {
             ranks,
             n_ranks,
             capacity,
+            limits,
             n_groups,
             read_in_groups,
             spins,
@@ -280,56 +277,14 @@ impl Drop for SharedFlatBuffer {
     }
 }
 
-fn too_many(n_ranks: usize) -> String {
+pub(super) fn too_many(n_ranks: usize) -> String {
     format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}")
 }
 
 /// Number of successive looks for a contribution, in a world of `n_ranks` ranks.
-fn spins(n_ranks: usize) -> u32 {
+pub(super) fn spins(n_ranks: usize) -> u32 {
     let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if n_ranks <= n_cores { SPINS } else { 0 }
-}
-
-/// The flat buffers of further communicators.
-pub(super) struct FlatBufferPool {
-    flats: Arc<FlatBuffers>,
-    spins: u32,
-}
-
-impl FlatBufferPool {
-    /// The flat buffers of a world of `n_ranks` ranks.
-    pub(super) fn new(flats: Arc<FlatBuffers>, n_ranks: usize) -> Self {
-        FlatBufferPool { flats, spins: spins(n_ranks) }
-    }
-}
-
-impl SmallCollectivesPool for FlatBufferPool {
-    fn take(&self) -> Option<u32> {
-        self.flats.take()
-    }
-
-    fn give_back(&self, slot: u32) {
-        self.flats.give_back(slot);
-    }
-
-    fn open(
-        &self,
-        slot: u32,
-        members: &Members,
-        _: Allgather<'_>,
-    ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
-        let (ranks, me) = (members.world_ranks(), members.caller.rank as usize);
-        let failed = |source| Error::Wire { rank: members.me(), port: 0, step: None, source };
-        let Some((mut flat, lease)) = self.flats.open(slot, &ranks, me).map_err(failed)? else {
-            return Ok(Err("all are in use by other communicators".to_owned()));
-        };
-        if ranks.len() > MOST_RANKS {
-            lease.end(&mut flat);
-            return Ok(Err(too_many(ranks.len())));
-        }
-        let flat = SharedFlatBuffer::new(flat, Some(lease), ranks.into(), self.spins);
-        Ok(Ok(Box::new(flat)))
-    }
 }
 
 impl SmallCollectives for SharedFlatBuffer {
@@ -422,7 +377,9 @@ mod tests {
         let [own, other] = std::thread::scope(|threads| {
             let open = |mut exchange| {
                 threads.spawn(move || {
-                    let config = ShmConfig { n_ports: 1, node: 0, may_read: true, own_cores: true };
+                    let (limits, node) = (ShmLimits::default(), 0);
+                    let config =
+                        ShmConfig { n_ports: 1, node, may_read: true, own_cores: true, limits };
                     connect(&mut exchange, config).unwrap().flat.unwrap()
                 })
             };
@@ -430,7 +387,8 @@ mod tests {
             let flats: Vec<_> = opened.into_iter().map(|one| one.join().unwrap()).collect();
             flats.try_into().unwrap()
         });
-        let (flat, mut late) = (SharedFlatBuffer::of_world(own).unwrap(), Late(other));
+        let (flat, mut late) =
+            (SharedFlatBuffer::of_world(own, ShmLimits::default()).unwrap(), Late(other));
         let mut byte = 7u8;
         let mut call = Call::new(Collective::Bcast, 1, Dtype::U8);
         (call.recv, call.recv_count) = (&raw mut byte, 1);

@@ -3,6 +3,7 @@
 mod alltoall;
 mod flat_buffer;
 mod grouped;
+mod pool;
 mod regular;
 mod started;
 mod started_calls;
@@ -23,8 +24,9 @@ use hopbine_meet::host;
 
 use crate::endpoint::shm::{ShmConfig, connect};
 use crate::error::{Error, WireError};
-use flat_buffer::{FlatBufferPool, SharedFlatBuffer};
+use flat_buffer::SharedFlatBuffer;
 use hopbine_meet::variables::{SHM_GROUP, SHM_READ, from_environment};
+use pool::FlatBufferPool;
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +88,8 @@ impl Backend for Shm {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
-        let Layout { n_ports, own_cores, .. } = *layout;
-        let config = ShmConfig { n_ports, node: 0, may_read: self.may_read, own_cores };
+        let Layout { n_ports, own_cores, limits, .. } = *layout;
+        let config = ShmConfig { n_ports, node: 0, may_read: self.may_read, own_cores, limits };
         let opened = connect(exchange, config)?;
         let Some(flat) = opened.flat else {
             // All ranks get this error.
@@ -100,10 +102,10 @@ impl Backend for Shm {
             None => flat,
         };
         let endpoints = opened.endpoints.into_iter();
-        let small_pool = opened.flats.map(|flats| FlatBufferPool::new(flats, n_ranks));
+        let small_pool = opened.flats.map(|flats| FlatBufferPool::new(flats, n_ranks, limits));
         Ok(Opened {
             endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),
-            small: SharedFlatBuffer::of_world(flat)
+            small: SharedFlatBuffer::of_world(flat, limits)
                 .map(|flat| Box::new(flat) as Box<dyn SmallCollectives>),
             small_pool: small_pool
                 .map(|small_pool| Box::new(small_pool) as Box<dyn SmallCollectivesPool>),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hopbine_torus::Collective;
 
-use super::flat_buffer::{Flat, MOST_READ, MOST_SHARED, ReadPart, SharedFlatBuffer, slice};
+use super::flat_buffer::{Flat, ReadPart, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
 use crate::endpoint::shm::{Entered, FlatBuffer, GROUP_BYTES};
@@ -46,7 +46,7 @@ impl SharedFlatBuffer {
             Collective::Allreduce
             | Collective::Allgather
             | Collective::Scan
-            | Collective::Exscan => MOST_SHARED,
+            | Collective::Exscan => self.limits.flat,
             _ => self.capacity,
         }
     }
@@ -81,11 +81,11 @@ impl SharedFlatBuffer {
         // On the path of every call: a division would take a tenth of the time of a short one.
         let longest_contribution = self.longest_contribution(call.collective);
         if bytes.saturating_mul(given) <= longest_contribution
-            && bytes.saturating_mul(read) <= MOST_READ
+            && bytes.saturating_mul(read) <= self.limits.flat_read
         {
             return Ok(());
         }
-        let most = (longest_contribution / given.max(1)).min(MOST_READ / read.max(1));
+        let most = (longest_contribution / given.max(1)).min(self.limits.flat_read / read.max(1));
         Err(Refusal::Count { most: most / size, count: call.count })
     }
 

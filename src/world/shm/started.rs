@@ -31,7 +31,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, TryLockError};
 
-use super::flat_buffer::{Flat, MOST_RANKS, MOST_READ, SharedFlatBuffer};
+use super::flat_buffer::{Flat, MOST_RANKS, SharedFlatBuffer};
 use super::regular::block_bytes;
 use super::started_calls::{StartedCall, StartedCalls};
 use crate::Rank;
@@ -217,7 +217,7 @@ impl Requests for SharedFlatBuffer {
     #[inline]
     fn starts(&self, call: &Call) -> bool {
         // Started calls are not performed in groups: all ranks read all contributions.
-        let are_read = || block_bytes(call).saturating_mul(self.n_ranks) <= MOST_READ;
+        let are_read = || block_bytes(call).saturating_mul(self.n_ranks) <= self.limits.flat_read;
         call.form == Form::Regular
             && (!self.is_in_groups(call) || self.n_ranks <= MOST_RANKS as u64 && are_read())
     }

@@ -4,10 +4,11 @@
 use std::hash::Hasher;
 
 use hopbine_torus::Collective;
+use hopbine_torus::choose::ShmLimits;
 use rustc_hash::FxHasher;
 
 use super::alltoall::block_ranges;
-use super::flat_buffer::{MOST_READ, MOST_SHARED, ReadPart, SharedFlatBuffer, slice};
+use super::flat_buffer::{ReadPart, SharedFlatBuffer, slice};
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
@@ -31,9 +32,10 @@ impl SharedFlatBuffer {
         let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         let longest = counts.iter().copied().max().unwrap_or(0);
         // The most elements that a rank contributes and reads, each with its limit in bytes.
+        let ShmLimits { flat, flat_read, .. } = self.limits;
         let [given, read] = match call.op {
-            Some(_) => [(sum, self.capacity), (longest.saturating_mul(self.n_ranks), MOST_READ)],
-            None => [(longest, MOST_SHARED), (sum, MOST_READ)],
+            Some(_) => [(sum, self.capacity), (longest.saturating_mul(self.n_ranks), flat_read)],
+            None => [(longest, flat), (sum, flat_read)],
         };
         let size = call.dtype.size_bytes() as u64;
         for (count, most) in [given, read] {

@@ -9,6 +9,7 @@ use super::check::{check_complete, check_rules, check_served};
 use super::class::ShapeClass;
 use super::error::TableError;
 use super::feature::{Feature, Features};
+use super::limits::ShmLimits;
 use super::model::Model;
 use super::rule::{Knowledge, Row, Rule, Wire};
 use crate::collectives::Collective;
@@ -143,6 +144,7 @@ pub struct DecisionTable {
     rules: Vec<Rule>,
     otherwise: Option<FallbackTable>,
     stage_bytes: Option<u64>,
+    shm: ShmLimits,
     model: Option<Model>,
 }
 
@@ -176,8 +178,9 @@ impl DecisionTable {
         otherwise: Option<FallbackTable>,
     ) -> Result<Self, TableError> {
         assert!(rules.iter().all(|rule| rule.class < classes.len()), "a class of the table");
-        let (stage_bytes, model) = (None, None);
-        let table = DecisionTable { name, wire, classes, rules, otherwise, stage_bytes, model };
+        let (stage_bytes, shm, model) = (None, ShmLimits::default(), None);
+        let table =
+            DecisionTable { name, wire, classes, rules, otherwise, stage_bytes, shm, model };
         check_rules(&table.classes, &table.rules)?;
         if table.otherwise.is_none() {
             check_complete(&table.rules)?;
@@ -189,6 +192,13 @@ impl DecisionTable {
     #[must_use]
     pub fn with_stage_bytes(mut self, stage_bytes: Option<u64>) -> Self {
         self.stage_bytes = stage_bytes;
+        self
+    }
+
+    /// Sets the limits of [`shm`](DecisionTable::shm).
+    #[must_use]
+    pub fn with_shm(mut self, shm: ShmLimits) -> Self {
+        self.shm = shm;
         self
     }
 
@@ -213,6 +223,11 @@ impl DecisionTable {
     /// that register memory, if registrations cannot be kept.
     pub fn stage_bytes(&self) -> Option<u64> {
         self.stage_bytes
+    }
+
+    /// The limits of shared memory between the ranks of a host.
+    pub fn shm(&self) -> ShmLimits {
+        self.shm
     }
 
     /// The model that chooses for some shapes without a class.
@@ -241,7 +256,8 @@ impl DecisionTable {
         let mut hasher = DefaultHasher::new();
         let otherwise = self.otherwise.as_ref();
         let otherwise = otherwise.map(|other| (other.table.fingerprint(), other.is_for_others));
-        (&self.name, self.wire, otherwise, self.stage_bytes, &self.model).hash(&mut hasher);
+        (&self.name, self.wire, otherwise, self.stage_bytes, self.shm, &self.model)
+            .hash(&mut hasher);
         let mut marks = vec![(1, hasher.finish())];
         for Rule { line, collectives, knowledge, class, available, is_of_block, rows } in
             &self.rules

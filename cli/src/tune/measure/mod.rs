@@ -19,6 +19,7 @@ use hopbine::reduce::{Dtype, Op};
 use hopbine::{Communicator, Tuning, World};
 use hopbine_meet::print_remark;
 use hopbine_meet::variables::{BACKEND, from_environment};
+use hopbine_torus::choose::ShmLimits;
 use hopbine_torus::{Collective, Shape, sizes as units};
 
 use super::merge;
@@ -299,6 +300,18 @@ fn write(
             "# Where no registration can be kept, calls copy up to this for each two registrations\nstage_bytes = \"{bytes}\""
         );
     }
+    let (shm, is_shm_set) = (table.shm(), table.shm() != ShmLimits::default());
+    if is_shm_set {
+        let ShmLimits { flat, flat_read, staged, staged_pair } = shm;
+        let [flat, flat_read, staged, staged_pair] =
+            [flat, flat_read, staged, staged_pair].map(merge::short);
+        let _ = writeln!(
+            text,
+            "# Not measured here, but those of table {}\nshm = {{ flat = \"{flat}\", flat_read = \"{flat_read}\", \
+             staged = \"{staged}\", staged_pair = \"{staged_pair}\" }}",
+            table.name()
+        );
+    }
     let faster = |collective: Collective| {
         let of_it = state.found().iter().filter(|found| found.collective == collective.name());
         let mut sizes: Vec<u64> = of_it.map(|found| found.bytes).collect();
@@ -325,7 +338,7 @@ fn write(
                 .map(move |name| format!("{of}: {name} gave a wrong result; please report it"))
         })
         .collect();
-    if rules.is_empty() && stage_bytes.is_none() {
+    if rules.is_empty() && stage_bytes.is_none() && !is_shm_set {
         // A table must contain a rule; if there is none, the file only has comments with the result.
         text.truncate(end_of_head);
         text.push_str("#\n# No algorithm was faster than the choice of that table.\n");
