@@ -61,9 +61,20 @@ pub struct FlatBuffer {
     base: u64,
     pub(super) groups: Option<FlatGroups>,
     stores: StorePolicy,
-    /// Lines that this rank has fetched from other ranks.
     #[cfg(test)]
-    pub(super) n_lines: usize,
+    pub(crate) counts: FlatCounts,
+}
+
+/// What a rank has written to a flat buffer, and fetched from other ranks.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FlatCounts {
+    /// Contributions, each of which writes the line of its stamp.
+    pub(crate) n_contributions: usize,
+    /// Bytes of all contributions.
+    pub(crate) n_written: usize,
+    /// Lines of other ranks' contributions.
+    pub(crate) n_lines: usize,
 }
 
 // SAFETY: the parts are addresses within the segment; the protocol determines which rank writes what when.
@@ -103,7 +114,7 @@ impl FlatBuffer {
             groups: None,
             stores: StorePolicy::default(),
             #[cfg(test)]
-            n_lines: 0,
+            counts: FlatCounts::default(),
         }
     }
 
@@ -216,7 +227,7 @@ impl FlatBuffer {
         assert!(bytes.len() <= CONTRIBUTION_BYTES);
         let into = self.begin(call, bytes.len());
         // SAFETY: there is room for the bytes; only this rank writes there, and no rank reads there now.
-        unsafe { self.stores.copy(bytes.as_ptr(), into, bytes.len(), bytes.len()) };
+        unsafe { self.write(bytes, into, bytes.len()) };
         self.stamp(call);
         if bytes.len() <= INLINE_BYTES {
             // The next stamp then need not wait for its line, which other ranks still cache. If a longer contribution
@@ -232,7 +243,7 @@ impl FlatBuffer {
         let into = self.begin(call, bytes.len());
         for (at, piece) in [(0, &bytes[..unread.start]), (unread.end, &bytes[unread.end..])] {
             // SAFETY: as in `contribute`.
-            unsafe { self.stores.copy(piece.as_ptr(), into.add(at), piece.len(), bytes.len()) };
+            unsafe { self.write(piece, into.add(at), bytes.len()) };
         }
         self.stamp(call);
     }
@@ -254,15 +265,29 @@ impl FlatBuffer {
             assert!(piece.len() <= most - at);
             // SAFETY: there is room for `most` bytes from `start` on; only this rank writes there, and no rank reads
             // there now.
-            unsafe { self.stores.copy(piece.as_ptr(), start.add(at), piece.len(), piece.len()) };
+            unsafe { self.write(piece, start.add(at), piece.len()) };
             at += piece.len();
         }
         self.stamp(call);
     }
 
+    /// Writes a piece of a contribution of `len` bytes.
+    ///
+    /// # Safety
+    /// There must be room at `into`, where only this rank writes, and where no rank reads now.
+    #[inline]
+    unsafe fn write(&mut self, piece: &[u8], into: *mut u8, len: usize) {
+        #[cfg(test)]
+        (self.counts.n_written += piece.len());
+        // SAFETY: the caller's promise.
+        unsafe { self.stores.copy(piece.as_ptr(), into, piece.len(), len) };
+    }
+
     /// Address for this rank's contribution of `len` bytes to the call.
     #[inline]
     fn begin(&mut self, call: Entered, len: usize) -> *mut u8 {
+        #[cfg(test)]
+        (self.counts.n_contributions += 1);
         if len > PLACED_BYTES || self.held[call.turn()].is_some() {
             self.change_bulk(call, len);
         }
@@ -308,7 +333,7 @@ impl FlatBuffer {
     #[cfg(test)]
     pub(super) fn fetched(&mut self, rank: usize, len: usize) {
         if rank != self.me {
-            self.n_lines += 1 + if len <= INLINE_BYTES { 0 } else { len.div_ceil(LINE) };
+            self.counts.n_lines += 1 + if len <= INLINE_BYTES { 0 } else { len.div_ceil(LINE) };
         }
     }
 

@@ -243,7 +243,7 @@ mod tests {
         for (len, each) in [(8, 1), (56, 1), (64, 2), (4096, 65)] {
             let mut flats = flats(&of);
             sum(&mut flats, len);
-            let lines: Vec<usize> = flats.iter().map(|flat| flat.n_lines).collect();
+            let lines: Vec<usize> = flats.iter().map(|flat| flat.counts.n_lines).collect();
             for (rank, n) in lines.iter().enumerate() {
                 let stamps = if rank % 12 == 0 { 11 + 3 } else { 1 };
                 assert_eq!(*n, stamps * each, "rank {rank}, {len} bytes");

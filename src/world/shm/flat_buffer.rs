@@ -42,6 +42,9 @@ pub(super) struct SharedFlatBuffer {
     pub(super) spins: u32,
     /// See [`alltoall`](super::alltoall).
     pub(super) calls_to_skip: AtomicU64,
+    /// Bytes of other ranks' contributions that this rank has read.
+    #[cfg(test)]
+    pub(super) n_read: AtomicU64,
 }
 
 /// This rank's view of the flat buffer, and its calls that have been started and have not ended.
@@ -99,6 +102,8 @@ impl SharedFlatBuffer {
             read_in_groups,
             spins,
             calls_to_skip,
+            #[cfg(test)]
+            n_read: AtomicU64::new(0),
         }
     }
 
@@ -234,6 +239,10 @@ impl SharedFlatBuffer {
             let operand = unsafe { slice(there.wrapping_add(part.start), part.len()) };
             if part.is_empty() {
                 continue;
+            }
+            #[cfg(test)]
+            if rank != me {
+                self.n_read.fetch_add(part.len() as u64, std::sync::atomic::Ordering::Relaxed);
             }
             let Some(reducer) = reducer else {
                 // SAFETY: the caller's promise.

@@ -1,6 +1,8 @@
 //! Shared memory as a backend: for ranks that are all on one host.
 
 mod alltoall;
+#[cfg(test)]
+mod counts;
 mod flat_buffer;
 mod grouped;
 mod pool;

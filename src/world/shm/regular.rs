@@ -14,7 +14,7 @@ use crate::sync::lock;
 
 /// Up to this length in bytes a contribution is copied whole, with the part that no other rank reads: two copies
 /// take longer.
-const SHORT_BYTES: usize = 1024;
+pub(super) const SHORT_BYTES: usize = 1024;
 
 /// What a rank contributes to a call, and what it reads.
 pub(super) struct FlatTask {
@@ -123,9 +123,13 @@ impl SharedFlatBuffer {
             },
             // A contribution has several blocks: see `contribute_alltoall`.
             Collective::Alltoall => FlatTask { len: 0, ..everybody },
-            Collective::Reduce => {
-                FlatTask { folds: true, part: is_root.then_some(block), ..everybody }
-            }
+            // Only the root itself reads its contribution, and only in place; in groups its leader reads it.
+            Collective::Reduce => FlatTask {
+                contributes: !is_root || call.in_place || self.is_in_groups(call),
+                folds: true,
+                part: is_root.then_some(block),
+                ..everybody
+            },
             Collective::Allgather => everybody,
             Collective::Gather => {
                 FlatTask { contributes: !is_root, part: is_root.then_some(block), ..everybody }
