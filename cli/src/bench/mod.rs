@@ -1,5 +1,6 @@
 //! `hopbine bench`: collectives on this host, of the library and of an MPI in turn.
 
+mod drawn;
 pub mod rank;
 mod sides;
 
@@ -78,6 +79,12 @@ pub struct Args {
     /// What the picture shows
     #[arg(long, value_enum, default_value_t = Show::Time)]
     show: Show,
+    /// Draw the CSV of benches/against-mpi.sh, and measure nothing
+    #[arg(long, value_name = "FILE", requires = "plot", conflicts_with_all = [
+        "collectives", "ranks", "bytes", "algorithms", "rounds", "budget", "cc", "mpicc", "mpiexec", "preload", "format",
+        "file",
+    ])]
+    from: Option<PathBuf>,
     #[command(flatten)]
     out: RowsArg,
 }
@@ -103,7 +110,7 @@ fn collective(name: &str) -> Result<String, String> {
     }
 }
 
-/// What a picture shows, by size.
+/// What a picture shows, by size. In a ratio the MPI of a file is the best one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Show {
     /// The time of a call
@@ -133,6 +140,10 @@ type Measured = BTreeMap<(usize, u64, usize), RowTimes>;
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    if let (Some(from), Some(picture)) = (&args.from, &args.plot) {
+        drawn::draw(from, args.show, picture)?;
+        return Ok(Outcome::Well);
+    }
     args.out.output.check([&args.plot])?;
     let n_sizes = |what: &String| {
         let unit = rank::unit(what, args.ranks as usize) as u64;

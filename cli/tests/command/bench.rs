@@ -43,6 +43,26 @@ fn sides_are_measured_in_turn_and_drawn() {
 }
 
 #[test]
+fn the_csv_of_the_script_is_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let [table, picture] = ["times.csv", "times.svg"].map(|name| directory.path().join(name));
+    let head = "ranks,collective,bytes,mpich_us,mpich_low,mpich_high,mpich+_us,mpich+_low,mpich+_high,best_mpi,best_us";
+    let rows = "2,bcast,8,1.5,1,2,0.5,0.4,1,mpich,1.5\n2,bcast,64,3,3,3,1,1,1,mpich,3\n";
+    std::fs::write(&table, format!("{head}\n{rows}")).unwrap();
+    let (from, to) = (table.display(), picture.display());
+    assert_eq!(well(&format!("bench --from {from} --plot {to} --show ratio")), "");
+    let words = words(&picture);
+    for name in ["mpich", "mpich+", "time of the best MPI / time"] {
+        assert!(words.iter().any(|word| word == name), "{name}: {words:?}");
+    }
+    refused(&[
+        (&format!("bench --from {from}"), "--plot <FILE>"),
+        (&format!("bench bcast --from {from} --plot {to}"), "cannot be used with"),
+        (&format!("bench --from {to} --plot {to}"), "there is no column ranks"),
+    ]);
+}
+
+#[test]
 fn a_size_need_not_be_a_multiple_of_eight() {
     let value = json(
         "bench bcast,allgather --ranks 2 --bytes 12 --rounds 1 --budget 1 --mpicc none --format json",
