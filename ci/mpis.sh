@@ -4,18 +4,19 @@
 #
 #   ci/mpis.sh [-c CHECKS] [MPI]...
 #
-#   -c  of rust,programs,hb,mpi4py,imb,osu,suite, with commas; all
+#   -c  of rust,programs,fortran,hb,mpi4py,imb,osu,suite, with commas; all
 #   MPI of openmpi5, mpich5, mpich5-abi, intel, intel-abi; all. Also given, as MPICC and MPIEXEC say (ci/mpi/launch.sh)
 #
-# programs: ours (capi/tests/mpi); hb: one with HB_ calls, as pkg-config says; rust: sys/mpi/tests; mpi4py: its own
-# tests; imb: Intel's benchmarks, which come with its MPI and also run with MPICH; osu: OSU's benchmarks with
-# validation, whose source $OSU_SOURCE names; suite: MPICH's collective tests (ci/mpi-suite.sh).
+# programs: ours (capi/tests/mpi); fortran: those in Fortran, by each interface that the MPI has for the compiler
+# here; hb: one with HB_ calls, as pkg-config says; rust: sys/mpi/tests; mpi4py: its own tests; imb: Intel's
+# benchmarks, which come with its MPI and also run with MPICH; osu: OSU's benchmarks with validation, whose source
+# $OSU_SOURCE names; suite: MPICH's collective tests (ci/mpi-suite.sh).
 #
 # Exit code: 0 well, 1 something fails only with hopbine, 3 something cannot be done here, which is named.
 # shellcheck disable=SC2154 # use_mpi sets mpi
 set -euo pipefail
 cd "$(dirname "$0")/.."
-checks=rust,programs,hb,mpi4py,imb,osu,suite
+checks=rust,programs,fortran,hb,mpi4py,imb,osu,suite
 if [ "${1:-}" = -c ]; then
   checks=${2:?checks}
   shift 2
@@ -102,6 +103,37 @@ check_programs() {
     printf 'FAILED: %s: nothing is there for this MPI\n%s\n' "$mpi" "$said"
     failed=1
   fi
+}
+
+# Without the wrapper, or a module that the compiler can read, it cannot be done here.
+check_fortran() {
+  local fc=$MPIS/$mpi/bin/mpif90 flags=(-O1 -w -fallow-argument-mismatch -cpp) modules interface program n said
+  [ "$mpi" != given ] || fc=$MPIFC
+  command -v "${fc%% *}" >/dev/null || { missing+=("$mpi: Fortran, for which it has no compiler wrapper"); return 0; }
+  [ "$mpi" != intel ] || command -v gfortran >/dev/null || { missing+=("$mpi: Fortran, without gfortran"); return 0; }
+  # Intel's wrapper looks for them where its wheel does not have them.
+  for modules in "$MPIS/$mpi/include/mpi/gfortran/$(gfortran -dumpversion)".*; do
+    [ ! -e "$modules/mpi.mod" ] || flags+=("-I$modules")
+  done
+  for interface in mpif mpi mpi_f08; do
+    printf 'use %s\nend\n' $interface >"$out/uses.f90"
+    if [ $interface != mpif ] && ! $fc "${flags[@]}" -fsyntax-only "$out/uses.f90" >"$out/log" 2>&1; then
+      missing+=("$mpi: Fortran's module $interface, which $($fc --version | head -n 1) cannot read")
+      continue
+    fi
+    for program in calls mixed; do
+      $fc "${flags[@]}" -DUSE_$interface "capi/tests/mpi/$program.f90" -o "$out/$program-f-$mpi" || return 1
+      for n in 2 4; do
+        said=$(export LD_PRELOAD=$preload HOPBINE_REPORT=1; launch_within 100 $n "$out/$program-f-$mpi" 2>&1) || said+=" FAILED"
+        if [[ $said != *"all correct"* || $said == *FAILED || $said != *"served by"*"allreduce "* ]]; then
+          printf 'FAILED: %s: Fortran, %s by %s on %s ranks\n%s\n' "$mpi" $program $interface $n "$said"
+          failed=1
+        else
+          echo "$mpi: Fortran, $program by $interface on $n ranks: well"
+        fi
+      done
+    done
+  done
 }
 
 # PROGRAM: the MPI libraries that it finds.
