@@ -180,6 +180,13 @@
 // Ranks made different calls: another collective, count, type, operator or root.
 #define HOPBINE_ERR_MISMATCH 17
 
+// What hopbine_repeat() and hopbine_repeat_start() return if they have done nothing, since the call needs the checks of
+// its function: hopbine_bcast(), for instance.
+#define HOPBINE_NOT_REPEATED (-1)
+
+// A call with equal blocks that can be repeated on other addresses: see hopbine_repeat().
+typedef struct hopbine_repeated_t hopbine_repeated_t;
+
 // A communicator, freed by hopbine_comm_free().
 typedef uint64_t hopbine_comm_t;
 
@@ -750,6 +757,38 @@ int hopbine_register(hopbine_comm_t comm,
 
 // Ends a registration and sets `*registration` to 0. No call in progress may use the memory.
 int hopbine_deregister(hopbine_registration_t *registration);
+
+// Prepares a call that this rank has made to be repeated by hopbine_repeat() and hopbine_repeat_start(), for libraries
+// that stand before others and know which calls are alike. `function` is the name of the blocking function, for instance
+// "hopbine_allreduce"; arguments that it does not have are null or 0, and `op` is -1. Stores null in `*repeated` if each
+// such call needs its checks, and for calls that a report has to see. hopbine_repeat_free() frees the result.
+int hopbine_repeat_prepare(const char *function,
+                           const void *send,
+                           void *recv,
+                           int64_t count,
+                           int datatype,
+                           int op,
+                           int root,
+                           hopbine_comm_t comm,
+                           hopbine_repeated_t **repeated);
+
+// Repeats a call, blocking, on these buffers and with this root. Returns HOPBINE_NOT_REPEATED, and has done nothing, if
+// the buffers or the root need the checks of the function, or if the communicator has been freed. Unlike with other
+// functions, the communicator must not be freed, nor hopbine be ended, by another thread meanwhile.
+int hopbine_repeat(hopbine_repeated_t *repeated,
+                   const void *send,
+                   void *recv,
+                   int root);
+
+// Starts a call as hopbine_repeat() repeats it, and stores its request.
+int hopbine_repeat_start(hopbine_repeated_t *repeated,
+                         const void *send,
+                         void *recv,
+                         int root,
+                         hopbine_request_t *request);
+
+// Frees what hopbine_repeat_prepare() has stored; null is permitted. The communicator may have been freed before.
+void hopbine_repeat_free(hopbine_repeated_t *repeated);
 
 // Returns 1 if HOPBINE_REPORT requests a report, which hopbine_finalize() prints; else 0.
 int hopbine_report_wanted(void);

@@ -4,6 +4,7 @@
 #include "job.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,10 @@ struct cached_call {
     int64_t count;
     int element, op;
     int is_set;
+    /* Repeats the call without checking it again, from its third time on; null if hopbine cannot, or has not been
+     * asked yet. */
+    hopbine_repeated_t *repeated;
+    int has_asked;
 };
 
 /* The set of a call. */
@@ -37,14 +42,31 @@ static int matches(const struct call *call, const struct call *other, const stru
                                           (unsigned)call->root < (unsigned)state->size));
 }
 
+/* Asks hopbine for what repeats a call that it has just made. */
+static void prepare(struct cached_call *cached, const struct call *call, hopbine_comm_t comm, const void *send,
+                    void *recv) {
+    char function[64];
+    snprintf(function, sizeof function, "hopbine_%s", collective_name(call->collective));
+    cached->has_asked = 1;
+    hopbine_repeat_prepare(function, send, recv, cached->count, cached->element, cached->op, call->root, comm,
+                           &cached->repeated);
+}
+
 int serve_cached(const struct call *call, const struct state *state, hopbine_request_t *request, int *code) {
     if (!state->cache) return 0;
-    const struct cached_call *cached = set_of(state->cache, call), *const end = cached + N_WAYS;
+    struct cached_call *cached = set_of(state->cache, call), *const end = cached + N_WAYS;
     while (!cached->is_set || !matches(call, &cached->call, state))
         if (++cached == end) return 0;
     const int in_place = is_in_place(call);
-    *code = issue_call(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
-                       in_place == 2 ? HOPBINE_IN_PLACE : call->recv, cached->count, cached->element, cached->op);
+    const void *const send = in_place == 1 ? HOPBINE_IN_PLACE : call->send;
+    void *const recv = in_place == 2 ? HOPBINE_IN_PLACE : call->recv;
+    if (cached->repeated) {
+        *code = request ? hopbine_repeat_start(cached->repeated, send, recv, call->root, request)
+                        : hopbine_repeat(cached->repeated, send, recv, call->root);
+        if (*code != HOPBINE_NOT_REPEATED) return 1;
+    }
+    *code = issue_call(call, state->comm, request, send, recv, cached->count, cached->element, cached->op);
+    if (*code == HOPBINE_SUCCESS && !cached->has_asked) prepare(cached, call, state->comm, send, recv);
     if (*code != HOPBINE_ERR_BUFFER) return 1;
     /* A buffer is null, or the two overlap: nothing has been done, and the call takes the full path. */
     *code = HOPBINE_SUCCESS;
@@ -62,6 +84,12 @@ void cache_call(const struct call *call, struct state *state, const struct job *
     struct cached_call *const set = set_of(state->cache, call);
     int way = 0;
     while (way < N_WAYS - 1 && !(set[way].is_set && matches(call, &set[way].call, state))) way++;
+    hopbine_repeat_free(set[way].repeated);
     memmove(set + 1, set, way * sizeof *set);
-    *set = (struct cached_call){*call, job->count, job->element, job->op, 1};
+    *set = (struct cached_call){*call, job->count, job->element, job->op, 1, NULL, 0};
+}
+
+void free_cache(struct state *state) {
+    for (int i = 0; state->cache && i < N_SETS * N_WAYS; i++) hopbine_repeat_free(state->cache[i].repeated);
+    free(state->cache);
 }

@@ -130,6 +130,9 @@ struct state {
     struct cached_call *cache;
 };
 
+/* Frees the cache. */
+void free_cache(struct state *state);
+
 /* The state of `comm`. If it has none yet: null, or a new one if `creates`, which is collective. All ranks get the same
  * answer if they have made the same calls on it. If `comm` is not valid, MPI raises that here, perhaps in a handler
  * that does not return, and *error is set: the program's communicators come here before `in_hopbine` is raised. */
@@ -253,6 +256,9 @@ int is_wanted(enum collective collective);
 
 /* Whether non-blocking and persistent calls may be served: not if HOPBINE_EXCEPT has "requests". */
 int are_requests_wanted(void);
+
+/* The name of a collective in lower case, for instance "reduce_scatter_block". */
+const char *collective_name(enum collective collective);
 
 /* The MPI name of a call for reports, for instance "MPI_Iallreduce". */
 const char *call_name(enum collective collective, enum form form);

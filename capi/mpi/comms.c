@@ -48,7 +48,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     if (library.forget_comm) library.forget_comm(comm);
     __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
     if (state->comm != HOPBINE_COMM_NULL && state->comm != world) hopbine_comm_free(&state->comm);
-    free(state->cache);
+    free_cache(state);
     free(state);
     return MPI_SUCCESS;
 }

@@ -9,6 +9,8 @@
 #define NAME(Name, name, COLLECTIVE, P, A, M) [COLLECTIVE] = #name,
 static const char *const names[N_COLLECTIVES] = {SIGNATURES(NAME, int, int) BARRIER_SIGNATURE(NAME)};
 
+const char *collective_name(enum collective collective) { return names[collective]; }
+
 const char *call_name(enum collective collective, enum form form) {
     static PER_THREAD char name[64];
     snprintf(name, sizeof name, "MPI_%s%s%s", form == NONBLOCKING ? "I" : "", names[collective],

@@ -308,12 +308,50 @@ static void wrong_calls(hopbine_comm_t comm) {
     CHECK(hopbine_comm_free(&other));
 }
 
+/* A sum and a broadcast are repeated on other addresses, with another root, and started; what needs its function's checks
+ * is not repeated. Returns a sum of `comm` to be repeated. */
+static hopbine_repeated_t *repeated(hopbine_comm_t comm) {
+    hopbine_repeated_t *sum, *bcast, *none = NULL;
+    hopbine_request_t request = HOPBINE_REQUEST_NULL;
+    int64_t x[2] = {rank, 1}, y[2] = {-1, -1};
+    const int64_t total = (int64_t)size * (size - 1) / 2;
+    CHECK(hopbine_repeat_prepare("hopbine_allreduce", x, y, 1, HOPBINE_INT64, HOPBINE_SUM, 0, comm, &sum));
+    CHECK(hopbine_repeat_prepare("hopbine_bcast", NULL, x, 1, HOPBINE_INT64, -1, 0, comm, &bcast));
+    EXPECT(sum && bcast);
+    CHECK(hopbine_repeat(sum, x, y, 0));
+    CHECK(hopbine_repeat(sum, x + 1, y + 1, 0));
+    EXPECT(y[0] == total && y[1] == size);
+    y[0] = -1;
+    CHECK(hopbine_repeat_start(sum, x, y, 0, &request));
+    CHECK(hopbine_wait(&request));
+    EXPECT(y[0] == total);
+    EXPECT(hopbine_repeat(sum, x, NULL, 0) == HOPBINE_NOT_REPEATED);
+    EXPECT(hopbine_repeat_start(sum, x, x, 0, &request) == HOPBINE_NOT_REPEATED);
+    REFUSED(HOPBINE_ERR_ARG, hopbine_repeat_start(sum, x, y, 0, NULL));
+    /* Ranks that become the root, or cease to be it, need the function's checks. */
+    for (int root = 0; root < size; root++) {
+        y[0] = rank == root ? 7 + root : -1;
+        const int code = hopbine_repeat(bcast, NULL, y, root);
+        EXPECT(code == ((rank == root) == (rank == 0) ? HOPBINE_SUCCESS : HOPBINE_NOT_REPEATED));
+        if (code == HOPBINE_NOT_REPEATED) CHECK(hopbine_bcast(y, 1, HOPBINE_INT64, root, comm));
+        EXPECT(y[0] == 7 + root);
+    }
+    EXPECT(hopbine_repeat(bcast, NULL, y, size) == HOPBINE_NOT_REPEATED);
+    REFUSED(HOPBINE_ERR_ARG, hopbine_repeat_prepare("hopbine_gatherv", x, y, 1, HOPBINE_INT64, -1, 0, comm, &none));
+    REFUSED(HOPBINE_ERR_ARG, hopbine_repeat_prepare(NULL, x, y, 1, HOPBINE_INT64, -1, 0, comm, &none));
+    REFUSED(HOPBINE_ERR_TYPE, hopbine_repeat_prepare("hopbine_bcast", NULL, x, 1, -5, -1, 0, comm, &none));
+    EXPECT(none == NULL);
+    hopbine_repeat_free(bcast);
+    hopbine_repeat_free(none);
+    return sum;
+}
+
 static void count_failures(int code, const char *message, void *argument) {
     if (code != HOPBINE_SUCCESS && message[0] != 0) ++*(int *)argument;
 }
 
 int main(void) {
-    hopbine_comm_t world, half, row, reversed;
+    hopbine_comm_t world, half, row, reversed, all;
     int failures = 0, started, ranks[MOST], n_dims, sizes[7], at[7];
     REFUSED(HOPBINE_ERR_STATE, hopbine_finalize());
     REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(hopbine_comm_world()));
@@ -359,6 +397,10 @@ int main(void) {
     CHECK(hopbine_comm_rank(world, &rank));
     CHECK(hopbine_comm_size(world, &size));
     wrong_calls(world);
+    hopbine_repeated_t *const of_world = repeated(world);
+    CHECK(hopbine_comm_split(world, 0, rank, &all));
+    hopbine_repeated_t *const of_all = repeated(all);
+    CHECK(hopbine_comm_free(&all));
     hopbine_set_error_handler(count_failures, &failures);
     REFUSED(HOPBINE_ERR_COMM, hopbine_barrier(HOPBINE_COMM_NULL));
     EXPECT(failures == 1);
@@ -370,7 +412,11 @@ int main(void) {
     double x = rank, y = 0;
     hopbine_request_t later;
     CHECK(hopbine_allreduce_init(&x, &y, 1, HOPBINE_DOUBLE, HOPBINE_SUM, world, &later));
+    EXPECT(hopbine_repeat(of_all, &x, &y, 0) == HOPBINE_NOT_REPEATED);
     CHECK(hopbine_finalize());
+    EXPECT(hopbine_repeat(of_world, &x, &y, 0) == HOPBINE_NOT_REPEATED);
+    hopbine_repeat_free(of_world);
+    hopbine_repeat_free(of_all);
     REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(world));
     REFUSED(HOPBINE_ERR_STATE, hopbine_barrier(half));
     REFUSED(HOPBINE_ERR_STATE, hopbine_comm_rank(half, &rank));
