@@ -93,7 +93,9 @@ pub unsafe extern "C" fn hopbine_repeat_prepare(
     entry(|| {
         let wrong = |what: &str| Failure::new(HOPBINE_ERR_ARG, what);
         if function.is_null() || repeated.is_null() {
-            return Err(wrong("the function's name and the address of the result must not be null"));
+            return Err(wrong(
+                "the function's name and the address of the result must not be null",
+            ));
         }
         // SAFETY: the caller's promise.
         let (function, repeated) = unsafe { (CStr::from_ptr(function), &mut *repeated) };
@@ -104,7 +106,13 @@ pub unsafe extern "C" fn hopbine_repeat_prepare(
         let comm = find_comm(comm)?;
         let op = (op >= 0).then_some(op);
         let arguments = Arguments {
-            send, recv, count, dtype: datatype, op, root, ..Arguments::new(collective)
+            send,
+            recv,
+            count,
+            dtype: datatype,
+            op,
+            root,
+            ..Arguments::new(collective)
         };
         if report::is_wanted() {
             return Ok(());
