@@ -332,25 +332,36 @@ fn no_rank_joins_a_world_that_a_rank_cannot_join() {
     });
 }
 
-/// The other threads of each rank go on after its first thread has ended.
-fn headless() {
+/// Ends the first thread of this process.
+fn end_first_thread() {
     extern "C" fn end_thread(_: libc::c_int) {
         // SAFETY: ends the calling thread.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     }
+    let handler = end_thread as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler allocates nothing; the first thread of the process only waits.
+    unsafe {
+        let process = libc::getpid();
+        assert_ne!(libc::signal(libc::SIGUSR1, handler), libc::SIG_ERR);
+        assert_eq!(libc::syscall(libc::SYS_tgkill, process, process, libc::SIGUSR1), 0);
+    }
+    wait_until("the end of the first thread", || {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+    });
+}
+
+/// The other threads of each rank go on after its first thread has ended, or start the world.
+fn headless() {
     let goes_on = || {
-        let world = init().unwrap();
-        let handler = end_thread as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        // SAFETY: the handler allocates nothing; the first thread of the process only waits.
-        unsafe {
-            let process = libc::getpid();
-            assert_ne!(libc::signal(libc::SIGUSR1, handler), libc::SIG_ERR);
-            assert_eq!(libc::syscall(libc::SYS_tgkill, process, process, libc::SIGUSR1), 0);
+        let ends_before = std::env::var(FATE).unwrap() == "before";
+        if ends_before {
+            end_first_thread();
         }
-        wait_until("the end of the first thread", || {
-            let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
-        });
+        let world = init().unwrap();
+        if !ends_before {
+            end_first_thread();
+        }
         // No rank reads the memory of one whose first thread has not ended.
         world.communicator().barrier().unwrap();
         let mut vector = vec![1u64; 1 << 19];
@@ -367,8 +378,12 @@ fn headless() {
 
 #[test]
 fn a_rank_lives_without_its_first_thread() {
-    let (_dir, ranks) = start(3, "headless", &[("HOPBINE_BACKEND", "shm")]);
-    for rank in wait(ranks) {
-        assert!(rank.status.success() && rank.stdout.contains("went on"), "{}", rank.text());
+    for fate in ["after", "before"] {
+        let variables = [("HOPBINE_BACKEND", "shm"), (FATE, fate)];
+        let (_dir, ranks) = start(3, "headless", &variables);
+        for rank in wait(ranks) {
+            let is_well = rank.status.success() && rank.stdout.contains("went on");
+            assert!(is_well, "{fate}: {}", rank.text());
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::PathBuf;
 use std::ptr::{NonNull, null_mut};
 
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
@@ -40,7 +41,7 @@ pub fn create_memory(name: &str, len: u64) -> io::Result<File> {
 /// The system's error, or an error of kind [`io::ErrorKind::InvalidData`] that says what is wrong with the
 /// descriptor.
 pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
-    let path = format!("/proc/{pid}/fd/{fd}");
+    let path = path_of(pid, fd);
     let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
     let about = std::fs::metadata(&path)?;
     if !about.is_file() || about.nlink() != 0 {
@@ -59,6 +60,18 @@ pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
         found if found == len => Ok(memory),
         found => wrong(format!("it has {found} bytes, not {len}")),
     }
+}
+
+/// The path of a process's descriptor. A process is shown as its first thread, which has none once it has ended; the
+/// others still have those of the process.
+fn path_of(pid: u32, fd: u32) -> PathBuf {
+    let of_process = PathBuf::from(format!("/proc/{pid}/fd/{fd}"));
+    if of_process.is_symlink() {
+        return of_process;
+    }
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut of_threads = threads.map(|thread| thread.path().join(format!("fd/{fd}")));
+    of_threads.find(|path| path.is_symlink()).unwrap_or(of_process)
 }
 
 /// Memory mapped for reading and writing at an address that the kernel has chosen.

@@ -1,17 +1,25 @@
 //! The rendezvous among processes, started as by a launcher: only through the environment. This program also runs
 //! as the ranks (no test harness, so that it can be started again as a rank).
 
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use hopbine_meet::variables::{RANK, RENDEZVOUS, SIZE, from_environment};
-use hopbine_meet::{Bootstrap, BootstrapError, Exchange, Place};
-use hopbine_testing::processes::{Process, run, wait};
+use hopbine_meet::{Bootstrap, BootstrapError, Exchange, Place, Stat, create_memory, open_memory};
+use hopbine_testing::processes::{Process, run, wait, wait_until};
 use hopbine_testing::ranks;
 
 const LAUNCHED_RANK: &str = "OMPI_COMM_WORLD_RANK";
 
+/// The argument of a process that makes memory.
+const MEMORY: &str = "memory";
+
 fn main() -> ExitCode {
+    if std::env::args().nth(1).is_some_and(|argument| argument == MEMORY) {
+        make_memory_and_go_on_without_the_first_thread();
+    }
     if [RANK.name, LAUNCHED_RANK].iter().any(|name| std::env::var_os(name).is_some()) {
         return rank();
     }
@@ -19,6 +27,7 @@ fn main() -> ExitCode {
     a_wrong_rank_is_refused();
     processes_meet();
     launched_processes_meet_again();
+    memory_outlives_the_first_thread();
     println!("bootstrap_processes: ok");
     ExitCode::SUCCESS
 }
@@ -100,4 +109,28 @@ fn a_wrong_rank_is_refused() {
     assert!(!ended.status.success());
     let text = ended.stderr;
     assert!(text.contains("HOPBINE_RANK=7") && text.contains("from 0 to 1"), "{text}");
+}
+
+/// Prints the memory's descriptor.
+fn make_memory_and_go_on_without_the_first_thread() -> ! {
+    let mut memory = create_memory("hopbine-test", 4096).expect("can be made");
+    memory.write_all(b"here").expect("can be written");
+    println!("{}", memory.as_raw_fd());
+    std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)));
+    // SAFETY: ends this thread; nobody uses what is on its stack.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    unreachable!("the thread has ended");
+}
+
+fn memory_outlives_the_first_thread() {
+    let process = Process::start(Command::new(std::env::current_exe().expect("known")).arg(MEMORY));
+    wait_until("the end of the first thread", || {
+        let stat = Stat::of(process.id()).expect("there is a /proc").expect("it lives");
+        stat.state == b'Z'
+    });
+    let fd = process.stdout().trim().parse().expect("the descriptor");
+    let mut memory = open_memory(process.id(), fd, 4096).expect("can be opened");
+    let mut text = [0; 4];
+    memory.read_exact(&mut text).expect("can be read");
+    assert_eq!(&text, b"here");
 }
