@@ -258,8 +258,8 @@ impl LaunchedJob {
             let flushed = self.outputs.iter().try_for_each(Forwarder::flush);
             lost = lost.or(flushed.err());
         }
-        let is_cut =
-            (is_ended || last_signal.is_some()) && self.outputs.iter().any(Forwarder::has_rest);
+        let has_none_left = || !self.outputs.iter().any(Forwarder::has_rest);
+        let is_cut = (is_ended || last_signal.is_some()) && !in_time(has_none_left, OUTPUT_TIMEOUT);
         if is_cut {
             self.messages
                 .say("the end of the ranks' output is lost: it was not read in time".to_owned());
