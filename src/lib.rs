@@ -55,6 +55,7 @@ pub use comm::{
     Asked, Blocks, Call, CallOptions, Communicator, Explanation, Form, GatesInfo, Hardware,
     Persistent, Preferred, Registered, Repeated, Request, Scope, Short, Started, Tuning, Wanted,
 };
+pub use endpoint::UnexpectedStats;
 pub use endpoint::shm::Reading;
 pub use error::{Awaited, Blame, BlockProblem, Error, Fault, ScheduleProblem, WireError};
 pub use hopbine_torus as torus;

@@ -12,7 +12,7 @@ use super::choice::tuning::Tuning;
 use super::state::inner::Inner;
 use super::state::members::Members;
 use super::state::world_state::WorldState;
-use crate::endpoint::UnexpectedBytes;
+use crate::endpoint::UnexpectedStats;
 use crate::engine::OnIdle;
 use crate::error::Error;
 use crate::memory::CacheStats;
@@ -61,9 +61,9 @@ impl Communicator {
         self.inner.world.engine.n_ports() as u32
     }
 
-    /// Bytes of unexpected messages (received before their calls) that this rank keeps, for all communicators and
-    /// ports.
-    pub fn unexpected(&self) -> UnexpectedBytes {
+    /// Statistics of the unexpected messages (received before their calls) that this rank keeps, for all communicators
+    /// and ports.
+    pub fn unexpected(&self) -> UnexpectedStats {
         self.inner.world.engine.unexpected()
     }
 

@@ -14,7 +14,8 @@ use crate::planted::{self, Planted};
 
 use super::calls::Calls;
 use super::lists::take_out;
-use super::{Matching, RecvPost, Tag, UnexpectedBytes, WireError};
+use super::unexpected::UnexpectedBytes;
+use super::{Matching, RecvPost, Tag, UnexpectedStats, WireError};
 use crate::Rank;
 
 impl RecvPost {
@@ -238,8 +239,8 @@ impl<B> Matching for Matcher<B> {
         self.bytes.set_limit(bytes);
     }
 
-    fn unexpected_bytes(&mut self) -> UnexpectedBytes {
-        self.bytes
+    fn unexpected(&mut self) -> UnexpectedStats {
+        self.bytes.stats()
     }
 }
 

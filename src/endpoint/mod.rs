@@ -55,7 +55,7 @@ pub(crate) use status::gossip_peers;
 pub use status::{Beat, Status};
 pub use tag::Tag;
 pub use time::Time;
-pub use unexpected::UnexpectedBytes;
+pub use unexpected::UnexpectedStats;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -297,7 +297,7 @@ pub trait Matching {
     fn limit_unexpected(&mut self, bytes: usize);
 
     /// Statistics of unexpected messages.
-    fn unexpected_bytes(&mut self) -> UnexpectedBytes;
+    fn unexpected(&mut self) -> UnexpectedStats;
 }
 
 /// Lets threads of a rank sleep until peers have something for the rank. A thread [`arm`](Bell::arm)s the bell, polls

@@ -40,7 +40,7 @@
 //!
 //! # Bound
 //! Senders may send while less than half of the limit is used. The windows of all peers add to that: see
-//! [`bound`](UnexpectedBytes::bound). A receiver cannot shrink a window: it must store what was sent within the
+//! [`bound_bytes`](UnexpectedStats::bound_bytes). A receiver cannot shrink a window: it must store what was sent within the
 //! window, or the wire must. On uTofu, a window is about 20 KiB for each of the first 32 peers. Over MPI it is 1.9
 //! MiB, more than the default limit: 30 parts of up to 64 KiB. With a much smaller window, the longest messages that
 //! are sent without announcement, of five parts each, would wait for credits one after the other. Shorter messages
@@ -51,9 +51,36 @@
 /// Default limit of a port, bytes.
 pub const DEFAULT_LIMIT: usize = 1024 * 1024;
 
-/// Counter of the bytes of unexpected messages at one port; see the module documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnexpectedBytes {
+/// Statistics of unexpected messages: those received before their calls, which the rank keeps until then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnexpectedStats {
+    /// Bytes kept now.
+    pub kept_bytes: usize,
+    /// Maximum of the bytes kept so far. Of several ports or wires an upper bound: the sum of their maxima, which need
+    /// not have occurred at the same time.
+    pub most_bytes: usize,
+    /// Upper bound of the bytes kept, which protects the rank from ranks that are far ahead: half of the limit
+    /// (`HOPBINE_UNEXPECTED_BYTES`) plus what peers may send without permission. It is within the limit unless there are
+    /// many peers, or the wire is MPI.
+    pub bound_bytes: usize,
+}
+
+impl UnexpectedStats {
+    /// The sum of the statistics of two ports, or of two wires of a port.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        UnexpectedStats {
+            kept_bytes: self.kept_bytes + other.kept_bytes,
+            most_bytes: self.most_bytes + other.most_bytes,
+            bound_bytes: self.bound_bytes.saturating_add(other.bound_bytes),
+        }
+    }
+}
+
+/// Counter of the bytes of unexpected messages at one wire of a port; see the module documentation.
+#[derive(Debug)]
+pub(super) struct UnexpectedBytes {
     now: usize,
     most: usize,
     limit: usize,
@@ -105,31 +132,12 @@ impl UnexpectedBytes {
         self.now <= self.limit / 4
     }
 
-    /// Bytes stored now.
-    pub fn now(&self) -> usize {
-        self.now
-    }
-
-    /// Maximum of the bytes stored so far.
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
-    /// Upper bound of the bytes stored: half of the limit plus the windows of all peers. It is within the limit
-    /// unless there are many peers, or the windows are large, as over MPI.
-    pub fn bound(&self) -> usize {
-        self.limit / 2 + self.windows
-    }
-
-    /// The sum of the counters of two wires of a port.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        UnexpectedBytes {
-            now: self.now + other.now,
-            // An upper bound: the maxima need not have occurred at the same time.
-            most: self.most + other.most,
-            limit: self.limit.saturating_add(other.limit),
-            windows: self.windows + other.windows,
+    /// The statistics.
+    pub fn stats(&self) -> UnexpectedStats {
+        UnexpectedStats {
+            kept_bytes: self.now,
+            most_bytes: self.most,
+            bound_bytes: (self.limit / 2).saturating_add(self.windows),
         }
     }
 }
@@ -167,9 +175,10 @@ mod tests {
                     kept[peer].push((len, !has_leave));
                 }
                 let all: usize = kept.iter().flatten().map(|(len, _)| len).sum();
-                prop_assert_eq!(bytes.now(), all);
-                prop_assert!(bytes.most() <= bytes.bound(), "{:?}", bytes);
-                prop_assert!(bytes.most() >= all);
+                let stats = bytes.stats();
+                prop_assert_eq!(stats.kept_bytes, all);
+                prop_assert!(stats.most_bytes <= stats.bound_bytes, "{:?}", bytes);
+                prop_assert!(stats.most_bytes >= all);
             }
         }
     }
@@ -180,11 +189,12 @@ mod tests {
         bytes.set_limit(1000);
         bytes.add_window(300);
         bytes.add_window(200);
-        assert_eq!(bytes.bound(), 1000);
+        assert_eq!(bytes.stats().bound_bytes, 1000);
         assert!(bytes.keep(500) && !bytes.keep(1));
         assert!(!bytes.has_room());
         bytes.release(251);
         assert!(bytes.has_room() && bytes.keep(1));
-        assert_eq!((bytes.now(), bytes.most()), (251, 501));
+        let stats = bytes.stats();
+        assert_eq!((stats.kept_bytes, stats.most_bytes), (251, 501));
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, Weak};
 use hopbine_torus::PortId;
 
 use crate::Rank;
-use crate::endpoint::{Endpoint, Time, UnexpectedBytes};
+use crate::endpoint::{Endpoint, Time, UnexpectedStats};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 use crate::timeline::{RecordRing, Tracer};
@@ -120,18 +120,14 @@ impl Engine {
         self.group.ports.len()
     }
 
-    /// Counters of the bytes of unexpected messages, for all ports together.
-    pub fn unexpected(&self) -> UnexpectedBytes {
+    /// Statistics of unexpected messages, for all ports together.
+    pub fn unexpected(&self) -> UnexpectedStats {
         let of_port = |port: &Arc<Port>| {
             let mut state = port.lock_state();
-            state
-                .endpoint
-                .matching()
-                .map(|matching| matching.unexpected_bytes())
-                .unwrap_or_default()
+            state.endpoint.matching().map(|matching| matching.unexpected()).unwrap_or_default()
         };
         let all = self.group.ports.iter().map(of_port);
-        all.reduce(UnexpectedBytes::and).unwrap_or_default()
+        all.reduce(UnexpectedStats::and).unwrap_or_default()
     }
 
     /// As [`Matching::forget_calls`](crate::endpoint::Matching::forget_calls), on all ports: also on those that the

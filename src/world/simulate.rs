@@ -275,7 +275,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
 /// The violation, if a rank has kept more bytes of unexpected messages than its bound.
 fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
     let kept = comm.unexpected();
-    let (rank, most, bound) = (rank.number(), kept.most(), kept.bound());
+    let (rank, most, bound) = (rank.number(), kept.most_bytes, kept.bound_bytes);
     (most > bound).then(|| {
         format!("rank {rank} has kept {most} bytes that came too early, and may keep {bound}")
     })

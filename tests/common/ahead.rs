@@ -29,10 +29,10 @@ pub fn far_ahead(comm: &Communicator, calls: u64) {
         assert_eq!(buffer, [call * call]);
     }
     let bytes = comm.unexpected();
-    assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
+    assert!(bytes.most_bytes <= bytes.bound_bytes, "{bytes:?}");
     // At least one rank has stored many unexpected bytes while other ranks were behind.
     let mut most = [0];
-    comm.allreduce(&[bytes.most() as u64], &mut most, Op::Max).unwrap();
+    comm.allreduce(&[bytes.most_bytes as u64], &mut most, Op::Max).unwrap();
     assert!(most[0] > 1000, "{most:?}");
 }
 
@@ -63,5 +63,5 @@ pub fn ahead_in_another(comm: &Communicator, calls: usize) {
         done.unwrap();
     }
     let bytes = comm.unexpected();
-    assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
+    assert!(bytes.most_bytes <= bytes.bound_bytes, "{bytes:?}");
 }

@@ -9,7 +9,7 @@ use crate::common::mixed::{Mixed, latency};
 use crate::{endpoint, shm};
 
 use hopbine::endpoint::{
-    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, UnexpectedBytes, WireRegion,
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, UnexpectedStats, WireRegion,
 };
 use hopbine::{Drive, EmulationConfig, Wire, emulate};
 use rand::rngs::SmallRng;
@@ -17,8 +17,8 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use utofu_emu::Model;
 
-fn unexpected(port: &mut impl Endpoint) -> UnexpectedBytes {
-    port.matching().unwrap().unexpected_bytes()
+fn unexpected(port: &mut impl Endpoint) -> UnexpectedStats {
+    port.matching().unwrap().unexpected()
 }
 
 /// Ports of some ranks and their events so far.
@@ -52,7 +52,7 @@ impl<E: Endpoint> Ports<E> {
                 }
             }
             let bytes = unexpected(port);
-            assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
+            assert!(bytes.most_bytes <= bytes.bound_bytes, "{bytes:?}");
         }
     }
 
@@ -135,7 +135,10 @@ fn port_far_ahead<E: Endpoint>(ports: Vec<E>, len: usize) {
     }
     assert_eq!(ports.sent[0].len(), N as usize);
     let bytes = unexpected(&mut ports.ports[1]);
-    assert!(bytes.now() == 0 && bytes.most() >= LIMIT / 2 && bytes.most() <= LIMIT, "{bytes:?}");
+    assert!(
+        bytes.kept_bytes == 0 && bytes.most_bytes >= LIMIT / 2 && bytes.most_bytes <= LIMIT,
+        "{bytes:?}"
+    );
 }
 
 #[test]
@@ -218,7 +221,7 @@ fn in_any_order<E: Endpoint>(ports: Vec<E>, limit: usize, n_messages: u32, seed:
     }
     assert_eq!(ports.sent.iter().map(Vec::len).sum::<usize>(), n_messages as usize);
     for port in &mut ports.ports {
-        assert!(unexpected(port).now() == 0 && port.is_flushed());
+        assert!(unexpected(port).kept_bytes == 0 && port.is_flushed());
     }
 }
 
@@ -293,7 +296,7 @@ fn collectives_need_no_room_for_early_messages() {
             emulate(&config, |comm| {
                 mixed.run(comm);
                 let bytes = comm.unexpected();
-                assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
+                assert!(bytes.most_bytes <= bytes.bound_bytes, "{bytes:?}");
             })
             .unwrap();
         }

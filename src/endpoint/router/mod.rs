@@ -10,7 +10,7 @@ mod tests;
 
 use super::{
     Endpoint, Event, Matching, Observer, Posted, RecvPost, Registry, SendPost, Status,
-    UnexpectedBytes, WireError,
+    UnexpectedStats, WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -131,9 +131,9 @@ impl<N: Endpoint, F: Endpoint> Matching for Router<N, F> {
         self.matchings().for_each(|matching| matching.limit_unexpected(bytes / 2));
     }
 
-    fn unexpected_bytes(&mut self) -> UnexpectedBytes {
-        let both = self.matchings().map(|matching| matching.unexpected_bytes());
-        both.reduce(UnexpectedBytes::and).unwrap_or_default()
+    fn unexpected(&mut self) -> UnexpectedStats {
+        let both = self.matchings().map(|matching| matching.unexpected());
+        both.reduce(UnexpectedStats::and).unwrap_or_default()
     }
 }
 
