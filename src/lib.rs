@@ -25,6 +25,9 @@ mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
+#[cfg(not(planted))]
+mod planted;
+#[cfg(planted)]
 #[doc(hidden)]
 pub mod planted;
 pub mod reduce;
