@@ -176,7 +176,7 @@ expect "uneven hosts: matrix" "*algorithms on $uneven ranks over mpi*" 3+1 "$pro
 expect "uneven hosts: groups, unmodified" "*all groups are right*" 2+1 "$preload" "$programs/groups" 4
 
 # -- A torus that does not fit; a rank map that is right, that one host has otherwise, that it has not.
-fails=yes expect "a torus that does not fit" "*HOPBINE_TORUS=5x3 has 15 nodes, but $all ranks*" 2 HOPBINE_TORUS=5x3 "$programs/bin/hopbine" info
+fails=yes expect "a torus that does not fit" "*HOPBINE_TORUS=5x3 is not valid; it must be of $all nodes*" 2 HOPBINE_TORUS=5x3 "$programs/bin/hopbine" info
 for host in "${hosts[@]}"; do
   $CLUSTER_AGENT "$host" "for i in \$(seq $((all - 1)) -1 0); do echo \"(\$i)\"; done >/tmp/map"
 done

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::config::read_text;
 use super::placement::by_host;
 use crate::error::Error;
-use hopbine_meet::variables::{Lookup, PORTS, RANK_MAP, TORUS};
+use hopbine_meet::variables::{self, Lookup, PORTS, RANK_MAP};
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::near_cubic;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -23,17 +23,7 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
             "{n_ranks} ranks cannot be {per_node} on each node (HOPBINE_RANKS_PER_NODE)"
         ));
     }
-    let Some(text) = TORUS.get(get) else { return Ok(None) };
-    let torus: Shape = text.parse().map_err(|error| format!("HOPBINE_TORUS: {error}"))?;
-    let nodes = n_ranks / per_node;
-    if torus.n_ranks() != nodes {
-        return Err(format!(
-            "HOPBINE_TORUS={torus} has {} nodes, but {n_ranks} ranks with {per_node} on each node \
-             need {nodes}",
-            torus.n_ranks()
-        ));
-    }
-    Ok(Some(torus))
+    variables::torus(get, n_ranks / per_node).map_err(|error| error.to_string())
 }
 
 /// The value of `HOPBINE_RANK_MAP`.

@@ -278,7 +278,7 @@ fn refusal(env: &[(&str, &str)]) -> String {
 #[test]
 fn what_cannot_be_is_named() {
     let text = refusal(&[("HOPBINE_TORUS", "2x3")]);
-    assert!(text.contains("HOPBINE_TORUS=2x3 has 6 nodes, but 1 ranks"), "{text}");
+    assert!(text.contains("HOPBINE_TORUS=2x3 is not valid; it must be of 1 nodes"), "{text}");
     let text = refusal(&[("HOPBINE_BACKEND", "mpi")]);
     assert!(text.contains("no MPI backend"), "{text}");
     let text = refusal(&[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", "/nowhere/lib.so")]);

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use hopbine_meet::variables::RENDEZVOUS;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, geteuid, kill_process, pidfd_open, pidfd_send_signal,
@@ -81,7 +82,8 @@ fn detach() {
 
 /// Kills all processes of the job with this rendezvous, in whichever process group they are.
 pub(super) fn kill_job(rendezvous: &Path) {
-    let mark = [b"HOPBINE_RENDEZVOUS=", rendezvous.as_os_str().as_encoded_bytes()].concat();
+    let value = rendezvous.as_os_str().as_encoded_bytes();
+    let mark = [RENDEZVOUS.name.as_bytes(), b"=", value].concat();
     for _ in 0..MOST_SEARCHES {
         let Ok(processes) = std::fs::read_dir("/proc") else { return };
         let numbers =

@@ -77,6 +77,20 @@ fn every_row_of_the_table_is_read() {
     }
 }
 
+/// The page of options has the help texts of all commands.
+#[test]
+fn help_texts_name_variables_of_the_table() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/options.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let words = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let names: HashSet<&str> =
+        words.filter(|word| word.len() > 8 && word.starts_with("HOPBINE_")).collect();
+    assert!(names.len() >= 5, "{names:?}");
+    for name in names {
+        assert!(ALL.iter().any(|variable| variable.name == name), "there is no {name}");
+    }
+}
+
 #[test]
 fn the_reference_page_is_the_tables() {
     page_is_what_is_said_by("env --format markdown", "environment.md");

@@ -12,7 +12,6 @@ use crate::shared::watched::Watched;
 use crate::timing::model::Model;
 use hopbine_meet::variables::*;
 use hopbine_meet::{Launched, Place, VariableError};
-use hopbine_torus::Shape;
 use hopbine_torus::sim::{Machine, NetworkKind};
 use std::time::Duration;
 
@@ -62,19 +61,10 @@ fn first_cqs(get: Lookup<'_>) -> Result<Option<Vec<u8>>, VariableError> {
 
 /// Returns the sizes in `HOPBINE_TORUS`; a row of nodes without the variable.
 fn shape(get: Lookup<'_>, nodes: usize) -> Result<Vec<u32>, VariableError> {
-    let Some(value) = TORUS.get(get) else { return Ok(vec![1, nodes as u32, 1]) };
-    match value.trim().parse::<Shape>() {
-        Ok(shape) if shape.n_ranks() as usize == nodes && shape.node_dim().is_none() => {
-            Ok(shape.axes().iter().map(|axis| axis.size).collect())
-        }
-        _ => {
-            let wanted = format!(
-                "{}; their product is the number of nodes, {nodes} ({} / {})",
-                TORUS.values, SIZE.name, RANKS_PER_NODE.name
-            );
-            Err(TORUS.wrong_here(value, wanted))
-        }
-    }
+    Ok(match torus(get, nodes as u32)? {
+        Some(shape) => shape.sizes(),
+        None => vec![1, nodes as u32, 1],
+    })
 }
 
 fn settings(get: Lookup<'_>) -> Result<Settings, VariableError> {
@@ -181,15 +171,12 @@ mod tests {
             (&[("HOPBINE_EMU_CQS", "0,3,3")], "increasing"),
             (&[("HOPBINE_EMU_CQS", "0,11")], "from 0 to 10"),
             (&[("HOPBINE_EMU_CQS", "")], "such as 0,3,6,9"),
-            (&[RANK, ("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
+            (&[RANK, ("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "of 4 nodes"),
             (&[("HOPBINE_EMU_MACHINE", "hyperx")], "it must be tofu-d"),
             (&[("HOPBINE_EMU_MACHINE", "tofu-d,network.hop=far")], "`network.hop=far` must be"),
             (&[("HOPBINE_EMU_SLOWER", "0")], "HOPBINE_EMU_SLOWER=0"),
             (&[("HOPBINE_EMU_JITTER_NS", "1000000000001")], "HOPBINE_EMU_JITTER_NS=1000000000001"),
-            (
-                &[("HOPBINE_TORUS", "4294967295x4294967295x4294967295x4294967295")],
-                "number of nodes, 1",
-            ),
+            (&[("HOPBINE_TORUS", "4294967295x4294967295x4294967295x4294967295")], "sizes such as"),
         ] {
             let e = with(vars).unwrap_err().to_string();
             assert!(e.contains(wanted), "{e}");

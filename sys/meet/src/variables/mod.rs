@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hopbine_torus::Shape;
 pub use table::*;
 
 use crate::error::VariableError;
@@ -262,6 +263,24 @@ pub fn timeout(get: Lookup<'_>) -> Result<Option<Duration>, VariableError> {
     time.map(Some).ok_or_else(|| TIMEOUT.wrong(value))
 }
 
+/// Returns `HOPBINE_TORUS`, the shape of a job's nodes, if it is set.
+///
+/// # Errors
+/// [`VariableError`] if it is not a shape of `n_nodes` nodes.
+pub fn torus(get: Lookup<'_>, n_nodes: u32) -> Result<Option<Shape>, VariableError> {
+    let Some(value) = TORUS.get(get) else { return Ok(None) };
+    let wanted = match value.trim().parse::<Shape>() {
+        Ok(shape) if shape.node_dim().is_none() && shape.n_ranks() == n_nodes => {
+            return Ok(Some(shape));
+        }
+        Ok(shape) if shape.node_dim().is_none() => {
+            format!("of {n_nodes} nodes (ranks / {}), not {}", RANKS_PER_NODE.name, shape.n_ranks())
+        }
+        _ => TORUS.values.to_string(),
+    };
+    Err(TORUS.wrong_here(value, wanted))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -279,6 +298,21 @@ mod tests {
             assert!(error.starts_with(&format!("HOPBINE_TIMEOUT={text}")), "{error}");
         }
         assert_eq!(timeout(&|_| None), Ok(None));
+    }
+
+    #[test]
+    fn a_torus_has_as_many_nodes_as_the_job() {
+        let with = |text: &str, n_nodes| torus(&|_| Some(text.to_owned()), n_nodes);
+        assert_eq!(with(" 4mx2", 8), Ok(Some("4mx2".parse().unwrap())));
+        let refused = |text: &str| with(text, 4).unwrap_err().to_string();
+        assert_eq!(
+            refused("3x2"),
+            "HOPBINE_TORUS=3x2 is not valid; it must be of 4 nodes (ranks / HOPBINE_RANKS_PER_NODE), not 6"
+        );
+        for text in ["2x+", "2x2+2", "0x4", "4294967295x4294967295"] {
+            assert!(refused(text).ends_with(&TORUS.values.to_string()), "{text}");
+        }
+        assert_eq!(torus(&|_| None, 4), Ok(None));
     }
 
     #[test]
