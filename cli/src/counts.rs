@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use hopbine_torus::Collective;
 use hopbine_torus::collectives::Payload;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::error::CliError;
 
@@ -57,12 +59,9 @@ impl FromStr for CountsArg {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014): a bijection that leaves no pattern.
+/// The first number of SplitMix64 (Steele et al., OOPSLA 2014) from this seed: a bijection that leaves no pattern.
 pub(super) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix64::seed_from_u64(value).next_u64()
 }
 
 /// Reads the numbers of a file; they stay allocated until the program ends.

@@ -389,7 +389,7 @@ fn a_rank_that_cannot_complete_a_communicator_tells_the_others() {
                 comm.bcast(&mut number, 0).unwrap();
                 if me == 1 {
                     // Then all others have the number.
-                    rank.sleep(Duration::from_millis(10));
+                    rank.sleep(Duration::from_millis(100));
                     rank.refuses_memory(u32::MAX);
                 }
                 number[0]

@@ -16,6 +16,8 @@ use crate::shared::watched::Watched;
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{self, Calendar};
 use hopbine_torus::sim::Machine;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// Longest delay: a thousand seconds.
 const MAX_DELAY_NS: f64 = 1e12;
@@ -229,13 +231,13 @@ fn transfer_ns(bytes: u64, mbps: u64) -> u64 {
     (bytes * 1000).checked_div(mbps).unwrap_or(0)
 }
 
-/// Random numbers by xorshift, which suffices for delays.
+/// Random delays and refusals.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Random(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// Returns a delay of the late mode in ns: mostly that of a few messages, sometimes that of a rank that was
@@ -251,10 +253,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
+        self.0.next_u64() % bound
     }
 }
 
