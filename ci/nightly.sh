@@ -117,7 +117,7 @@ planted() { limited 1h ci/planted.sh; }
 
 # The files that a call passes on its way to the wire.
 way() {
-  need gdb
+  need gdb openmpi-bin libopenmpi-dev
   limited 30m ci/way.sh
 }
 

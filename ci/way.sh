@@ -1,34 +1,43 @@
 #!/usr/bin/env bash
-# The way of a call as a debugger sees it: the files from Communicator::allreduce to where the wire takes a
-# message, of a call that has been made often before. Each must be in ARCHITECTURE.md ("The way of a call"),
-# and they may be eight at most.
+# The way of a call as a debugger sees it: the files from Communicator::allreduce to where each of the four wires takes
+# a message, of a call that has been made often before. Each must be in ARCHITECTURE.md ("The way of a call"), and they
+# may be eight at most.
 #
 #   ci/way.sh [PROGRAM]
 #
-# PROGRAM is examples/calls.rs with line tables; without it, it is built (target/release).
+# PROGRAM is examples/calls.rs with line tables and Debian's Open MPI; without it, it is built (target/release).
 #
-# Exit status 3: gdb is missing.
+# Exit status 3: gdb or Open MPI is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v gdb >/dev/null || { echo "ci/way.sh needs gdb" >&2; exit 3; }
+. ci/mpi/launch.sh
+if ! command -v gdb >/dev/null || ! use_mpi openmpi; then
+  echo "ci/way.sh needs gdb and Debian's Open MPI" >&2
+  exit 3
+fi
 
 most=8
 program=${1:-}
 if [ -z "$program" ]; then
-  cargo build --release --quiet --example calls
-  program=${CARGO_TARGET_DIR:-target}/release/examples/calls
+  cargo build --release --quiet -p hopbine-mpi --features linked --example calls-mpi
+  program=${CARGO_TARGET_DIR:-target}/release/examples/calls-mpi
 fi
 listed=$(sed -n '/^## The way of a call/,/^## Words/p' ARCHITECTURE.md)
 
 # WIRE BYTES FILE:FUNCTION: the files on the stack, from the wire's function that takes a message up to the call. The
-# first calls differ, so 400 messages pass.
+# first calls differ, so 400 messages pass. Of ranks that are processes, the debugger starts the first.
 files_on_the_way() {
-  timeout 120 gdb -batch -nx -ex 'set pagination off' -ex "break $3" -ex 'ignore 1 400' \
-    -ex "run $1 allreduce blocking $2 300" -ex bt "$program" 2>/dev/null |
-    awk '/^#/ && match($0, / at (src|sys)\/[^:]*/) {
+  local call=("$program" "$1" allreduce blocking "$2" 300) start=(timeout 120) others=()
+  if [ "$1" = mpi ]; then
+    export HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_TORUS=2
+    start=(launch_within 120 1) others=(: -n 1 "${call[@]}")
+  fi
+  "${start[@]}" gdb -batch -nx -ex 'set pagination off' -ex "break $3" -ex 'ignore 1 400' -ex run -ex bt \
+    --args "${call[@]}" "${others[@]}" 2>/dev/null |
+    awk '/^#/ && !ended && match($0, / at (src|sys)\/[^:]*/) {
       file = substr($0, RSTART + 4, RLENGTH - 4)
       if (!seen[file]++) print file
-      if (file == "src/comm/forms/methods.rs") exit
+      ended = file == "src/comm/forms/methods.rs"
     }'
 }
 
@@ -42,7 +51,8 @@ is_listed() {
 }
 
 status=0
-for wire in 'shm 65536 queue.rs:push' 'utofu 8 batch.rs:put_batch'; do
+for wire in 'shm 65536 queue.rs:push' 'utofu 8 batch.rs:put_batch' 'mpi 8 src/endpoint/mpi/outbound.rs:send' \
+  'sim 8 src/endpoint/sim/outbound.rs:send'; do
   read -r name bytes function <<<"$wire"
   mapfile -t files < <(files_on_the_way "$name" "$bytes" "$function")
   echo "$name: ${#files[@]} files: ${files[*]}"

@@ -6,7 +6,7 @@
 //! ./target/release/examples/calls utofu allreduce blocking 8 20000
 //! ```
 //!
-//! The arguments are a wire (`utofu` and `shm`: two ranks as threads; `processes`: ranks that `hopbine launch`
+//! The arguments are a wire (`utofu` and `shm`: two ranks as threads; `sim`: two simulated ranks; `processes`: ranks that `hopbine launch`
 //! starts; `mpi`: ranks that mpirun starts), a collective, a form (`blocking`; `request`: start and wait;
 //! `persistent`), the bytes of a rank's vector or of each block, and the number of calls. Rank 0 prints nanoseconds
 //! per call: the minimum and the median of nine parts.
@@ -16,7 +16,8 @@ use std::time::Instant;
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::{
-    CallOptions, Communicator, EmulationConfig, Error, Hardware, Persistent, Wire, emulate,
+    CallOptions, Communicator, EmulationConfig, Error, Hardware, Persistent, SimulationConfig,
+    Wire, emulate, simulate,
 };
 
 const PARTS: usize = 9;
@@ -42,6 +43,13 @@ fn main() -> Outcome<()> {
     match &wire[..] {
         "utofu" => threads(&what, Wire::Network),
         "shm" => threads(&what, Wire::Memory),
+        "sim" => {
+            let config = SimulationConfig::new(Shape::torus(&[2])?, 0);
+            Ok(simulate(&config, |comm, _| what.run(comm))?
+                .results
+                .into_iter()
+                .collect::<Result<(), Error>>()?)
+        }
         "processes" => {
             let world = hopbine::init()?;
             what.run(world.communicator())?;
