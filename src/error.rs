@@ -23,6 +23,7 @@ use text::{all_tried, because, place};
 /// A failure of the wire that has not yet been assigned to an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {reason}")]
+#[non_exhaustive]
 pub struct WireError {
     /// The call that failed, as the wire's documentation names it.
     pub call: &'static str,

@@ -109,6 +109,7 @@ fn text(info: &Info) -> String {
                 )
             }
             GatesInfo::Absent { reason } => format!("none: {reason}"),
+            other => format!("{other:?}"),
         },
     );
     lines.add(

@@ -6,6 +6,7 @@ use crate::Rank;
 
 /// What a rank was waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Awaited {
     /// A message from this rank.
     MessageFrom(Rank),
@@ -30,6 +31,7 @@ impl fmt::Display for Awaited {
 
 /// What is wrong with a rank that other ranks waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// Its memory cannot be reached: the process or its node is gone.
     Unreachable,

@@ -4,6 +4,7 @@ use crate::Rank;
 
 /// An error in the blocks of a call, as far as the calling rank can detect it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlockProblem {
     /// Block sizes or displacements are not one per rank.
     #[error(

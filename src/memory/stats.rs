@@ -9,6 +9,7 @@ use serde::Serialize;
 /// Whether registrations are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CacheMode {
     /// Kept: an event source announces ranges that lose their memory.
     Events {

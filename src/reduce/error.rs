@@ -7,6 +7,7 @@ use super::{Dtype, Op};
 
 /// An element type or operator that does not exist, or a combination of both that is not defined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReduceError {
     /// The text is not the name of an element type.
     #[error("unknown element type {0:?}; valid are: {valid}", valid = list(Dtype::ALL))]

@@ -4,7 +4,7 @@ use super::Dtype;
 
 hopbine_torus::named! {
     /// The operation that combines two elements: MPI's predefined operators without REPLACE. A name is that of the
-    /// MPI constant without its prefix, in lower case.
+    /// MPI constant without its prefix, in lower case. The list is closed, as MPI's is.
     pub enum Op {
         /// Every operator on numbers, in the order in which lists and errors name them.
         ALL: {

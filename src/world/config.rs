@@ -33,6 +33,7 @@ const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
 
 /// Which threads drive the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Drive {
     /// A worker thread per port: operations progress while the caller computes.
     Workers,

@@ -18,6 +18,7 @@ const UNITS: [(&str, u64); 10] = [
 
 /// Why a text is not a size or a range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SizeError {
     /// Not a number with a unit.
     #[error(

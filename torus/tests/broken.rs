@@ -32,7 +32,7 @@ fn plans(text: &str) -> Vec<Plan> {
 fn violations(plans: Vec<Plan>) -> Vec<Violation> {
     match Listed::new(plans) {
         Ok(listed) => check(&listed, Expect::default()),
-        Err(InconsistentPlans { rank, what }) => {
+        Err(InconsistentPlans { rank, what, .. }) => {
             let fault = PlanFault::Inconsistent { what };
             vec![Violation { rank, lane: None, step: None, position: None, fault }]
         }

@@ -56,7 +56,7 @@ pub fn plans(
 ) -> AlgorithmVerdict {
     match Listed::new(plans) {
         Ok(listed) => flow(&listed, shape, map, expect, None, bar),
-        Err(InconsistentPlans { rank, what }) => {
+        Err(InconsistentPlans { rank, what, .. }) => {
             let fault = PlanFault::Inconsistent { what };
             let violation = Violation { rank, lane: None, step: None, position: None, fault };
             AlgorithmVerdict {
@@ -116,33 +116,12 @@ fn merge(a: AlgorithmVerdict, b: AlgorithmVerdict) -> AlgorithmVerdict {
     let mut violations = a.violations;
     violations.extend(b.violations);
     let traffic = match (a.traffic, b.traffic) {
-        (Some(a), Some(b)) => Some(larger(a, b)),
+        (Some(a), Some(b)) => Some(a.larger(b)),
         (a, b) => a.or(b),
     };
     let minimum = a.minimum.into_iter().chain(b.minimum).reduce(f64::max);
     let least_load = a.least_load.or(b.least_load);
     AlgorithmVerdict { traffic, minimum, least_load, violations }
-}
-
-/// The larger value of each figure.
-fn larger(a: Traffic, b: Traffic) -> Traffic {
-    let busier = if b.max_link_load > a.max_link_load { &b } else { &a };
-    Traffic {
-        n_ranks: a.n_ranks,
-        n_steps: a.n_steps.max(b.n_steps),
-        min_steps: a.min_steps.max(b.min_steps),
-        max_sent: a.max_sent.max(b.max_sent),
-        mean_sent: a.mean_sent.max(b.mean_sent),
-        hop_bytes: a.hop_bytes.max(b.hop_bytes),
-        between_nodes: a.between_nodes.max(b.between_nodes),
-        inside_nodes: a.inside_nodes.max(b.inside_nodes),
-        max_link_load: busier.max_link_load,
-        max_link: busier.max_link,
-        step_load: a.step_load.max(b.step_load),
-        max_messages: a.max_messages.max(b.max_messages),
-        in_flight: a.in_flight.zip(b.in_flight).map(|(a, b)| a.max(b)),
-        max_runs: a.max_runs.max(b.max_runs),
-    }
 }
 
 #[cfg(test)]

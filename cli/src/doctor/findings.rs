@@ -119,6 +119,7 @@ fn gates(info: &Info) -> Finding {
             "read on barrier gates in docs/fugaku.md",
         ),
         GatesInfo::Absent { reason } => well("short calls", format!("by messages: {reason}")),
+        other => well("short calls", format!("{other:?}")),
     }
 }
 
@@ -151,6 +152,7 @@ fn reading(info: &Info) -> Finding {
         ),
         Reading::On => well(what, "read each other's memory"),
         Reading::Unused => well(what, "one rank on this node, or no shared memory"),
+        other => well(what, format!("{other:?}")),
     }
 }
 

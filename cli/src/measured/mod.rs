@@ -155,7 +155,7 @@ pub fn accuracy_columns() -> [Column; 4] {
 
 /// Prediction errors, as cells of a row.
 pub fn accuracy_cells(accuracy: &Accuracy) -> [Cell; 4] {
-    let Accuracy { n, median, p90, bias } = *accuracy;
+    let Accuracy { n, median, p90, bias, .. } = *accuracy;
     [Cell::count(n as u64), percent(median), percent(p90), Cell::new(bias, format!("{bias:+.3}"))]
 }
 

@@ -40,7 +40,8 @@ pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     let per_rank = match config.drive {
         Drive::Workers => 1 + ports,
         Drive::Worker => 2,
-        Drive::Inline | Drive::Auto => 1,
+        // The caller, at least.
+        _ => 1,
     };
     let what = format!("{ranks} emulated ranks");
     let instead = "use a smaller --torus, or `hopbine check`, which needs no ranks";

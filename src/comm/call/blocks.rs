@@ -90,6 +90,7 @@ impl BlockProblem {
 
 /// Whether blocks have one size, and which ranks know the sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Form {
     /// All blocks have the same size.
     #[default]

@@ -31,6 +31,7 @@ pub struct CallOptions {
 /// What performs a barrier or an allreduce of a few numbers: the network's barrier gates or a plan. Only blocking
 /// calls can use the gates. A flat buffer also performs non-blocking and persistent calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Hardware {
     /// The gates, if there are any, for calls of which they give the same bits as a plan: a barrier, and an
     /// allreduce that fits 6 words of 64 bits. Minimum and maximum of every type take one word per element. Sums of

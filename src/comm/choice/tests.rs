@@ -1,6 +1,6 @@
 //! The choices of decision tables, and the errors of invalid tables.
 
-use hopbine_torus::choose::{Features, Knowledge, ShmLimits, TableError, TableProblem, Wire};
+use hopbine_torus::choose::{Features, Knowledge, ShmLimits, TableProblem, Wire};
 use hopbine_torus::plan::{max_ports, traffic};
 use hopbine_torus::{Collective, RankMap, Request, Shape};
 use proptest::prelude::*;
@@ -372,7 +372,7 @@ fn bad_tables_are_refused_by_line() {
     }
     let hole = SMALL.replacen("8KiB..\"", "9KiB..\"", 1).parse::<Tuning>();
     let problem = TableProblem::Hole { above: 8 << 10, up_to: 9 << 10 };
-    assert_eq!(hole, Err(TableError { line: 20, problem }));
+    assert_eq!(hole.map_err(|error| (error.line, error.problem)), Err((20, problem)));
 }
 
 /// Ranks compare the contents of tables, not their text.

@@ -16,6 +16,7 @@ use crate::reduce::{Dtype, Op};
 /// The barrier gates of this rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum GatesInfo {
     /// Connected.
     Connected {

@@ -100,6 +100,7 @@ pub struct ConnectedShm {
 /// Whether ranks of one host read each other's memory (CMA).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Reading {
     /// No other rank is reached through shared memory.
     Unused,

@@ -43,7 +43,7 @@ impl CheckedPlan {
     /// [`CompileFailure`] with the first defect.
     pub fn new(plan: Plan) -> Result<Self, CompileFailure> {
         if let Err(found) = plan.validate()
-            && let Some(LocatedDefect { lane, step, defect }) = found.into_iter().next()
+            && let Some(LocatedDefect { lane, step, defect, .. }) = found.into_iter().next()
         {
             let (lane, step) = (lane.unwrap_or_default(), step.unwrap_or_default());
             return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });

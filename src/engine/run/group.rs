@@ -38,6 +38,7 @@ pub enum ProgressState {
 
 /// The action of a rank when nothing has moved for the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnTimeout {
     /// It prints a warning and waits on, unless a rank is gone or makes another call.
     Warn,

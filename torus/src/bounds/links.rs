@@ -6,6 +6,7 @@ use crate::geometry::{Axis, AxisLink, Shape};
 
 /// The lines of one dimension of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LineLinks {
     /// Nodes of a line.
     pub size: u32,

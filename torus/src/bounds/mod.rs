@@ -18,6 +18,7 @@ pub use traffic::LeastTraffic;
 
 crate::named! {
     /// What a bound follows from.
+    #[non_exhaustive]
     pub enum BoundKind {
         /// The data that must leave or enter a node over its links and interfaces.
         Bandwidth = "bandwidth",

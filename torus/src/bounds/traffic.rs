@@ -70,6 +70,7 @@ pub(super) fn bisection(collective: Collective, links: &Links) -> f64 {
 
 /// Lower bounds of a collective's traffic, in units of n.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LeastTraffic {
     /// Volume that the busiest rank sends: [`Collective::minimal_volume`].
     pub sent: f64,

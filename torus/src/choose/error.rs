@@ -7,6 +7,7 @@ use crate::registry::UnknownAlgorithm;
 /// An error in a table, with the line of its text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
+#[non_exhaustive]
 pub struct TableError {
     /// The line, from 1.
     pub line: u32,

@@ -6,6 +6,7 @@ use crate::geometry::{AxisLink, Shape};
 
 crate::named! {
     /// A number by which classes distinguish shapes.
+    #[non_exhaustive]
     pub enum Feature {
         /// Ranks.
         Ranks = "ranks",

@@ -73,6 +73,7 @@ impl Choice {
 
 /// The row of a table for a call, before it is known which algorithm serves the shape.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Found<'t> {
     /// The table of the row: the table that was asked, or its `otherwise` table.
     pub table: &'t DecisionTable,

@@ -12,6 +12,7 @@ pub fn quantile(sorted: &[f64], part: f64) -> f64 {
 
 /// The accuracy of predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Accuracy {
     /// Number of rows.
     pub n: usize,
@@ -41,6 +42,7 @@ impl Accuracy {
 /// Regrets of taking the algorithm that is predicted to be fastest. The regret of a cell is that algorithm's measured
 /// time over the best measured time; a cell counts if it has a choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Regrets {
     /// Number of cells.
     pub n: usize,

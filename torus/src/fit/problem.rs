@@ -26,6 +26,7 @@ pub struct Observation {
 
 /// Why a fit fails.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FitError {
     /// No unknown is left to fit.
     #[error("the times determine no parameter: measure more algorithms, sizes and shapes")]
@@ -70,6 +71,7 @@ pub struct Problem {
 
 /// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fitted {
     /// The values, in the order of the unknowns.
     pub values: Vec<f64>,

@@ -10,6 +10,7 @@ const NOTHING_KNOWN: f64 = 4.0;
 
 /// An unknown that the observations do not determine.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Undetermined {
     /// Index of the unknown.
     pub unknown: usize,

@@ -22,6 +22,7 @@ pub struct Embedding {
 
 /// Logical nodes cannot have the given places in a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EmbeddingError {
     /// The number of places is not the number of nodes.
     #[error("{found} places for the {expected} nodes of shape {shape}")]

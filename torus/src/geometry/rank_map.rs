@@ -29,6 +29,7 @@ pub struct RankList {
 
 /// A list of coordinates is not a rank map of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RankMapError {
     /// The number of entries is not the number of ranks.
     #[error("the rank map has {found} entries; the shape {shape} has {expected} ranks")]

@@ -17,6 +17,7 @@ use super::axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Vertex};
 
 /// A text or a list of sizes is not a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShapeError {
     /// Not of the form `4x6x4`.
     #[error(

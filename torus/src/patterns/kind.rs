@@ -15,6 +15,7 @@ const MAX_FORCED_RADIX: u32 = 16;
 
 /// A pattern's name, with its parameters. `FromStr` and `Display` are inverse.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PatternKind {
     /// `bine`: alternating distances 1, -1, 3, -5, 11, ...; even and odd coordinates go in opposite directions
     /// (Bine, Eq. 4-5; Swing, Eq. 2). Even sizes.
@@ -65,6 +66,7 @@ pub enum PatternKind {
 /// The pattern does not exist for a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} does not serve a dimension of size {size}: it needs {needs}")]
+#[non_exhaustive]
 pub struct UnsupportedSize {
     /// The pattern.
     pub kind: PatternKind,

@@ -10,6 +10,7 @@ use crate::names::{LaneId, LinkId, Rank, StepId};
 
 /// Totals of a collective over all ranks and lanes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Traffic {
     /// Number of ranks.
     pub n_ranks: u32,
@@ -49,6 +50,28 @@ impl Traffic {
     /// Bytes times links crossed by all ranks, as a multiple of n.
     pub fn crossed(&self) -> f64 {
         self.hop_bytes * f64::from(self.n_ranks)
+    }
+
+    /// Of each figure the larger value of two flows, as of calls with several roots.
+    #[must_use]
+    pub fn larger(self, other: Self) -> Self {
+        let busier = if other.max_link_load > self.max_link_load { &other } else { &self };
+        Traffic {
+            n_ranks: self.n_ranks,
+            n_steps: self.n_steps.max(other.n_steps),
+            min_steps: self.min_steps.max(other.min_steps),
+            max_sent: self.max_sent.max(other.max_sent),
+            mean_sent: self.mean_sent.max(other.mean_sent),
+            hop_bytes: self.hop_bytes.max(other.hop_bytes),
+            between_nodes: self.between_nodes.max(other.between_nodes),
+            inside_nodes: self.inside_nodes.max(other.inside_nodes),
+            max_link_load: busier.max_link_load,
+            max_link: busier.max_link,
+            step_load: self.step_load.max(other.step_load),
+            max_messages: self.max_messages.max(other.max_messages),
+            in_flight: self.in_flight.zip(other.in_flight).map(|(a, b)| a.max(b)),
+            max_runs: self.max_runs.max(other.max_runs),
+        }
     }
 }
 

@@ -118,6 +118,7 @@ fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
 /// Error: no algorithm of the collective has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not an algorithm for {collective}; known are {known}{hint}", hint = hint(.name))]
+#[non_exhaustive]
 pub struct UnknownAlgorithm {
     /// The collective.
     pub collective: Collective,

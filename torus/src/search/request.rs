@@ -52,6 +52,7 @@ impl SearchRequest {
 
 /// Why a request is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SearchError {
     /// More ports than the shape has directions, or none.
     #[error("{ports} ports on shape {shape}: use 1 to {max}, two per dimension of size above 1")]
@@ -80,6 +81,7 @@ pub enum SearchError {
 
 /// The predicted time of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Cost {
     /// Time of a repeated call, ns.
     pub ns: f64,
@@ -200,6 +202,7 @@ pub struct Best {
 
 /// How good a result is, with counts of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Certificate {
     /// The time that no schedule of any kind is below, ns, and the kind of this bound.
     pub bound: (BoundKind, f64),

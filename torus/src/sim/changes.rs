@@ -6,6 +6,7 @@ use super::machine::{Machine, MachineError};
 
 /// Why a line is not a machine.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChangesError {
     /// No built-in machine has this name.
     #[error("`{name}` is not a machine; known are {}", Machine::NAMES.join(", "))]

@@ -19,6 +19,7 @@ pub enum FaultyPart {
 
 /// Why a plan cannot be routed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RoutingError {
     /// There are too many messages to follow one by one.
     #[error(

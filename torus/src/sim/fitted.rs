@@ -8,6 +8,7 @@ use crate::fit::Intervals;
 
 /// A quantity of the model: one or several parameters of a [`Machine`] that share one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Quantity {
     /// Sections and names of the parameters.
     pub names: &'static [(&'static str, &'static str)],

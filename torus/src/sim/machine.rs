@@ -6,6 +6,7 @@ use crate::geometry::Shape;
 
 /// One parameter of a [`Machine`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Parameter {
     /// The section that it belongs to: `network`, `node`, `paper` or `hopbine`.
     pub section: &'static str,
@@ -21,6 +22,7 @@ pub struct Parameter {
 
 /// Why a parameter cannot be set.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MachineError {
     /// The section has no parameter of this name.
     #[error("there is no parameter `{name}` in section [{section}]; it has {known}")]

@@ -10,6 +10,7 @@ use crate::names::LinkId;
 
 /// A kind of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum NetworkKind {
     /// Every dimension is a ring of its own links (Swing, section 5).
     IdealTorus,
@@ -26,6 +27,7 @@ pub enum NetworkKind {
 
 /// Why a shape cannot be on a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NetworkError {
     /// The shape has no fold of this number.
     #[error(

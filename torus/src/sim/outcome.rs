@@ -2,6 +2,7 @@
 
 crate::named! {
     /// A category of time: what it is spent on.
+    #[non_exhaustive]
     pub enum TimeCategory {
         /// Work before ports start: entering the call, registering memory, exchanging addresses.
         Setup = "setup",
@@ -77,6 +78,7 @@ impl SpanKind {
 
 /// A span of a port's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Span {
     /// The rank; 0 if one stands for all.
     pub rank: u32,

@@ -13,6 +13,7 @@ use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder};
 
 /// The software that performs a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Profile {
     /// hopbine's engine: each port has a thread of its own, which combines arrived data while the next segment
     /// arrives.

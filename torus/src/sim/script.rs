@@ -130,6 +130,7 @@ pub struct Script {
 
 /// Schedules and calls that the software of a profile does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotModelled {
     /// The software does not perform the schedule.
     #[error(

@@ -71,6 +71,7 @@ pub struct Timed<'a> {
 
 /// Why a timing has no prediction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PrepareError {
     /// The schedule of the algorithm is not known, or its software is not modelled.
     #[error("{collective} `{algorithm}` of {api} is not modelled: {why}", api = .api.name())]

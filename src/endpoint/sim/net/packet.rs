@@ -122,6 +122,7 @@ pub(in crate::endpoint::sim) enum SimAction {
 
 /// What may become of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fate {
     /// Its process dies.
     Dies,

@@ -22,6 +22,7 @@ pub struct Violation {
 
 /// Kinds of violations.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum PlanFault {
     /// A violation of a local rule in this rank's plan.
     Local(Defect),
@@ -118,6 +119,7 @@ pub enum PlanFault {
 
 /// The content of a position that should hold something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WrongContent {
     /// Nothing.
     Nothing,

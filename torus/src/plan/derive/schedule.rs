@@ -143,6 +143,7 @@ impl WalkRecipe {
 
 /// Why a schedule cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScheduleError {
     /// A pattern does not serve the size of a dimension.
     #[error("on shape {shape}, {unserved}")]

@@ -6,6 +6,7 @@ use crate::names::{LaneId, PortId, Position, Rank, StepId};
 
 /// A violation of a local rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Defect {
     /// The plan's rank or root is not one of its ranks.
     #[error("{what} {rank} is not one of {n_ranks} ranks")]
@@ -138,6 +139,7 @@ pub enum Defect {
 
 /// A violation of a local rule, with its lane and step.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LocatedDefect {
     /// The lane; `None` if the defect concerns the whole plan.
     pub lane: Option<LaneId>,

@@ -18,6 +18,7 @@ pub struct Listed {
 /// Plans that do not belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the plan of rank {rank} differs from the others in {what}")]
+#[non_exhaustive]
 pub struct InconsistentPlans {
     /// The first rank whose plan does not fit the plans before it.
     pub rank: Rank,

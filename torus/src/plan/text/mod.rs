@@ -35,6 +35,7 @@ use crate::collectives::Collective;
 /// A syntax error in the text of a plan or schedule, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, `{text}`: {problem}")]
+#[non_exhaustive]
 pub struct TextError {
     /// Line number, counted from 1; one past the last line if the text ends too early.
     pub line: usize,
