@@ -52,7 +52,7 @@ is_listed() {
 
 status=0
 for wire in 'shm 65536 queue.rs:push' 'utofu 8 batch.rs:put_batch' 'mpi 8 src/endpoint/mpi/outbound.rs:send' \
-  'sim 8 src/endpoint/sim/outbound.rs:send'; do
+  'sim 8 src/endpoint/sim/device.rs:copied'; do
   read -r name bytes function <<<"$wire"
   mapfile -t files < <(files_on_the_way "$name" "$bytes" "$function")
   echo "$name: ${#files[@]} files: ${files[*]}"

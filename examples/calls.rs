@@ -44,11 +44,10 @@ fn main() -> Outcome<()> {
         "utofu" => threads(&what, Wire::Network),
         "shm" => threads(&what, Wire::Memory),
         "sim" => {
-            let config = SimulationConfig::new(Shape::torus(&[2])?, 0);
-            Ok(simulate(&config, |comm, _| what.run(comm))?
-                .results
-                .into_iter()
-                .collect::<Result<(), Error>>()?)
+            let mut config = SimulationConfig::new(Shape::torus(&[2])?, 0);
+            config.is_calm = true;
+            let results = simulate(&config, |comm, _| what.run(comm))?.results;
+            Ok(results.into_iter().collect::<Result<(), Error>>()?)
         }
         "processes" => {
             let world = hopbine::init()?;
