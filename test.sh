@@ -51,7 +51,8 @@ clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
 packages=(--workspace --exclude hopbine-benches)
-integration_tests=(cargo test "${packages[@]}" --bins --test '*')
+# That of hopbine-mpi needs an MPI: ci/mpi.sh.
+integration_tests=(cargo test "${packages[@]}" --exclude hopbine-mpi --bins --test '*')
 # On level 1 hopbine's take five times as long to compile as on level 0, and hardly less to run.
 unit_tests=(cargo test "${packages[@]}" --lib --config 'profile.test.package.hopbine.opt-level=0')
 tests() {
