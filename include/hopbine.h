@@ -23,6 +23,10 @@
  * result will be, as with MPI_IN_PLACE. */
 #define HOPBINE_IN_PLACE ((void *)-1)
 
+/* What hopbine_repeat() and hopbine_repeat_start() return if they have done nothing: the call needs the checks of its
+ * function, of hopbine_bcast() for instance. */
+enum { HOPBINE_NOT_REPEATED = -1 };
+
 /* The version of this header; hopbine_version() tells the library's. */
 #define HOPBINE_VERSION_MAJOR 0
 #define HOPBINE_VERSION_MINOR 1
@@ -179,10 +183,6 @@
 
 // Ranks made different calls: another collective, count, type, operator or root.
 #define HOPBINE_ERR_MISMATCH 17
-
-// What hopbine_repeat() and hopbine_repeat_start() return if they have done nothing, since the call needs the checks of
-// its function: hopbine_bcast(), for instance.
-#define HOPBINE_NOT_REPEATED (-1)
 
 // A call with equal blocks that can be repeated on other addresses: see hopbine_repeat().
 typedef struct hopbine_repeated_t hopbine_repeated_t;
@@ -758,10 +758,10 @@ int hopbine_register(hopbine_comm_t comm,
 // Ends a registration and sets `*registration` to 0. No call in progress may use the memory.
 int hopbine_deregister(hopbine_registration_t *registration);
 
-// Prepares a call that this rank has made to be repeated by hopbine_repeat() and hopbine_repeat_start(), for libraries
-// that stand before others and know which calls are alike. `function` is the name of the blocking function, for instance
-// "hopbine_allreduce"; arguments that it does not have are null or 0, and `op` is -1. Stores null in `*repeated` if each
-// such call needs its checks, and for calls that a report has to see. hopbine_repeat_free() frees the result.
+// Prepares a call that this rank has made to be repeated by hopbine_repeat() and hopbine_repeat_start(): for libraries
+// that know themselves which calls are alike. `function` is the name of the blocking function, for instance
+// "hopbine_allreduce"; arguments that it does not have are null or 0, and `op` is -1. Stores null in `*repeated` if
+// each such call needs its checks, or if a report is wanted. hopbine_repeat_free() frees the result.
 int hopbine_repeat_prepare(const char *function,
                            const void *send,
                            void *recv,
@@ -772,9 +772,9 @@ int hopbine_repeat_prepare(const char *function,
                            hopbine_comm_t comm,
                            hopbine_repeated_t **repeated);
 
-// Repeats a call, blocking, on these buffers and with this root. Returns HOPBINE_NOT_REPEATED, and has done nothing, if
-// the buffers or the root need the checks of the function, or if the communicator has been freed. Unlike with other
-// functions, the communicator must not be freed, nor hopbine be ended, by another thread meanwhile.
+// Repeats a call, blocking, on these buffers and with this root. Returns HOPBINE_NOT_REPEATED, and has done nothing,
+// if the buffers or the root need the checks of the function, or the communicator has been freed. Meanwhile no other
+// thread may free the communicator or end hopbine.
 int hopbine_repeat(hopbine_repeated_t *repeated,
                    const void *send,
                    void *recv,

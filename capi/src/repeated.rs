@@ -13,9 +13,8 @@ use crate::handles::{find_comm, hopbine_comm_t, hopbine_request_t};
 use crate::report;
 use crate::requests::{request_entry, store_request};
 
-/// What hopbine_repeat() and hopbine_repeat_start() return if they have done nothing, since the call needs the checks of
-/// its function: hopbine_bcast(), for instance.
-pub const HOPBINE_NOT_REPEATED: c_int = -1;
+/// As the header has it, which Fortran's constants do not follow here: its module has no such functions.
+const HOPBINE_NOT_REPEATED: c_int = -1;
 
 /// A call with equal blocks that can be repeated on other addresses: see hopbine_repeat().
 #[expect(non_camel_case_types, reason = "named as C names types")]
@@ -71,10 +70,10 @@ fn collective_of(function: &str) -> Option<Collective> {
     all.find(|(name, ..)| *name == function).map(|(_, collective, _)| *collective)
 }
 
-/// Prepares a call that this rank has made to be repeated by hopbine_repeat() and hopbine_repeat_start(), for libraries
-/// that stand before others and know which calls are alike. `function` is the name of the blocking function, for instance
-/// "hopbine_allreduce"; arguments that it does not have are null or 0, and `op` is -1. Stores null in `*repeated` if each
-/// such call needs its checks, and for calls that a report has to see. hopbine_repeat_free() frees the result.
+/// Prepares a call that this rank has made to be repeated by hopbine_repeat() and hopbine_repeat_start(): for libraries
+/// that know themselves which calls are alike. `function` is the name of the blocking function, for instance
+/// "hopbine_allreduce"; arguments that it does not have are null or 0, and `op` is -1. Stores null in `*repeated` if
+/// each such call needs its checks, or if a report is wanted. hopbine_repeat_free() frees the result.
 ///
 /// # Safety
 /// `function` is null or a string; `repeated` is null or writable.
@@ -125,14 +124,14 @@ pub unsafe extern "C" fn hopbine_repeat_prepare(
     })
 }
 
-/// Repeats a call, blocking, on these buffers and with this root. Returns HOPBINE_NOT_REPEATED, and has done nothing, if
-/// the buffers or the root need the checks of the function, or if the communicator has been freed. Unlike with other
-/// functions, the communicator must not be freed, nor hopbine be ended, by another thread meanwhile.
+/// Repeats a call, blocking, on these buffers and with this root. Returns HOPBINE_NOT_REPEATED, and has done nothing,
+/// if the buffers or the root need the checks of the function, or the communicator has been freed. Meanwhile no other
+/// thread may free the communicator or end hopbine.
 ///
 /// # Safety
 /// `repeated` is of hopbine_repeat_prepare(), and no other thread uses it. Each buffer is valid for the bytes that the
-/// collective accesses, and nothing else uses it during the call. No other thread frees the communicator or ends hopbine
-/// during the call.
+/// collective accesses, and nothing else uses it during the call. No other thread frees the communicator or ends
+/// hopbine during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_repeat(
     repeated: *mut hopbine_repeated_t,
