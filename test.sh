@@ -95,7 +95,8 @@ more_packages() {
 more_packages >"$logs/more-packages" 2>&1 &
 later=$!
 building() {
-  "${integration_tests[@]}" --no-run --quiet && "${unit_tests[@]}" --no-run --quiet && { wait "$later" || { cat "$logs/more-packages" >&2; return 1; } }
+  "${integration_tests[@]}" --no-run --quiet && "${unit_tests[@]}" --no-run --quiet &&
+    { wait "$later" || { cat "$logs/more-packages" >&2; return 1; } }
 }
 
 stage "formatting" cargo fmt --all --check

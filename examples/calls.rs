@@ -6,10 +6,10 @@
 //! ./target/release/examples/calls utofu allreduce blocking 8 20000
 //! ```
 //!
-//! The arguments are a wire (`utofu` and `shm`: two ranks as threads; `sim`: two simulated ranks; `processes`: ranks that `hopbine launch`
-//! starts; `mpi`: ranks that mpirun starts), a collective, a form (`blocking`; `request`: start and wait;
-//! `persistent`), the bytes of a rank's vector or of each block, and the number of calls. Rank 0 prints nanoseconds
-//! per call: the minimum and the median of nine parts.
+//! The arguments are a wire (`utofu` and `shm`: two ranks as threads; `sim`: two simulated ranks; `processes`: ranks
+//! that `hopbine launch` starts; `mpi`: ranks that mpirun starts), a collective, a form (`blocking`; `request`: start
+//! and wait; `persistent`), the bytes of a rank's vector or of each block, and the number of calls. Rank 0 prints
+//! nanoseconds per call: the minimum and the median of nine parts.
 
 use std::time::Instant;
 

@@ -13,7 +13,8 @@ use crate::handles::{find_comm, hopbine_comm_t, hopbine_request_t};
 use crate::report;
 use crate::requests::{request_entry, store_request};
 
-/// As the header has it, which Fortran's constants do not follow here: its module has no such functions.
+/// `cbindgen.toml` writes it into the header: Fortran's module must have every constant that cbindgen makes, but has
+/// none of these functions.
 const HOPBINE_NOT_REPEATED: c_int = -1;
 
 /// A call with equal blocks that can be repeated on other addresses: see hopbine_repeat().

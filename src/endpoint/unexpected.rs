@@ -40,8 +40,8 @@
 //!
 //! # Bound
 //! Senders may send while less than half of the limit is used. The windows of all peers add to that: see
-//! [`bound_bytes`](UnexpectedStats::bound_bytes). A receiver cannot shrink a window: it must store what was sent within the
-//! window, or the wire must. On uTofu, a window is about 20 KiB for each of the first 32 peers. Over MPI it is 1.9
+//! [`bound_bytes`](UnexpectedStats::bound_bytes). A receiver cannot shrink a window: it must store what was sent within
+//! the window, or the wire must. On uTofu, a window is about 20 KiB for each of the first 32 peers. Over MPI it is 1.9
 //! MiB, more than the default limit: 30 parts of up to 64 KiB. With a much smaller window, the longest messages that
 //! are sent without announcement, of five parts each, would wait for credits one after the other. Shorter messages
 //! use less of the window. So over MPI the limit says when senders have to wait, and the bound says how much is
@@ -61,8 +61,8 @@ pub struct UnexpectedStats {
     /// not have occurred at the same time.
     pub most_bytes: usize,
     /// Upper bound of the bytes kept, which protects the rank from ranks that are far ahead: half of the limit
-    /// (`HOPBINE_UNEXPECTED_BYTES`) plus what peers may send without permission. It is within the limit unless there are
-    /// many peers, or the wire is MPI.
+    /// (`HOPBINE_UNEXPECTED_BYTES`) plus what peers may send without permission. It is within the limit unless there
+    /// are many peers, or the wire is MPI.
     pub bound_bytes: usize,
 }
 

@@ -14,7 +14,8 @@ hopbine_torus::named! {
     /// complex types these are the bits of *one part*: `c32` is two `f32`, which Fortran calls `complex(4)` and
     /// NumPy `complex64`.
     ///
-    /// The list is closed within a minor version: a program that matches on it learns of a new type when it is compiled.
+    /// The list is closed within a minor version: a program that matches on it learns of a new type when it is
+    /// compiled.
     pub enum Dtype {
         /// Every element type that is a number, in the order in which lists and errors name them.
         ALL: {

@@ -9,6 +9,7 @@ use crate::common::four_at_a_time;
 use crate::common::processes::{ranks, run_scenario, start};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Fault, Hardware, init};
+use hopbine_meet::Stat;
 use hopbine_testing::processes::{Ended, wait, wait_until};
 
 mod late;
@@ -346,8 +347,7 @@ fn end_first_thread() {
         assert_eq!(libc::syscall(libc::SYS_tgkill, process, process, libc::SIGUSR1), 0);
     }
     wait_until("the end of the first thread", || {
-        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+        Stat::of(std::process::id()).unwrap().expect("is this process").state == b'Z'
     });
 }
 

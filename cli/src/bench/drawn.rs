@@ -18,13 +18,9 @@ const COLUMNS: &str = "ranks, collective, bytes, best_us, and of each side NAME_
 /// [`CliError::Read`]; [`CliError::Text`] with the number of the wrong line; as [`curves::draw`].
 pub fn draw(from: &Path, show: Show, picture: &Path) -> Result<(), CliError> {
     let charts = charts(&args::read(from)?, show).map_err(|error| CliError::text(from, error))?;
-    let (meaning, level) = match show {
-        Show::Time => ("time, us", None),
-        Show::Bandwidth => ("bandwidth, GB/s", None),
-        Show::Ratio => ("time of the best MPI / time", Some(1.0)),
-    };
+    let (meaning, level) = show.axis("the best MPI");
     let title = format!("Collectives on one host, {}", from.display());
-    curves::draw(&title, meaning, &charts, level, picture)
+    curves::draw(&title, &meaning, &charts, level, picture)
 }
 
 fn charts(text: &str, show: Show) -> Result<Vec<Chart>, String> {
@@ -58,12 +54,9 @@ fn charts(text: &str, show: Show) -> Result<Vec<Chart>, String> {
         });
         for (name, [median, low, high]) in &sides {
             let point = MeasuredPoint { bytes, value: us(*median)?, ends: [us(*low)?, us(*high)?] };
-            let point = match show {
-                Show::Time => point,
-                Show::Bandwidth => point.map(|us| bytes as f64 / us / 1e3),
-                Show::Ratio => point.map(|us| best / us),
-            };
-            Curve::add(&mut charts[at].curves, name, point);
+            if let Some(point) = show.point(point, Some(best)) {
+                Curve::add(&mut charts[at].curves, name, point);
+            }
         }
     }
     Ok(charts)

@@ -121,6 +121,26 @@ enum Show {
     Ratio,
 }
 
+impl Show {
+    /// What is shown of a time in us; `None` for a ratio without the MPI's time, `theirs`.
+    fn point(self, time: MeasuredPoint, theirs: Option<f64>) -> Option<MeasuredPoint> {
+        match self {
+            Show::Time => Some(time),
+            Show::Bandwidth => Some(time.map(|us| time.bytes as f64 / us / 1e3)),
+            Show::Ratio => theirs.map(|theirs| time.map(|us| theirs / us)),
+        }
+    }
+
+    /// The title of the vertical axis, and a level to be marked; `them` is the MPI.
+    fn axis(self, them: &str) -> (String, Option<f64>) {
+        match self {
+            Show::Time => ("time, us".to_owned(), None),
+            Show::Bandwidth => ("bandwidth, GB/s".to_owned(), None),
+            Show::Ratio => (format!("time of {them} / time"), Some(1.0)),
+        }
+    }
+}
+
 /// Times in microseconds of a side, for one collective and size; sorted after the last round.
 #[derive(Clone, Debug, Default)]
 struct RowTimes(Vec<f64>);
@@ -288,14 +308,8 @@ fn draw(
 ) -> Result<(), CliError> {
     let point = |&(collective, bytes, _): &(usize, u64, usize), times: &RowTimes| {
         let point = MeasuredPoint { bytes, value: times.median(), ends: times.ends() };
-        Some(match args.show {
-            Show::Time => point,
-            Show::Bandwidth => point.map(|us| bytes as f64 / us / 1e3),
-            Show::Ratio => {
-                let theirs = measured.get(&(collective, bytes, reference))?.median();
-                point.map(|us| theirs / us)
-            }
-        })
+        let theirs = measured.get(&(collective, bytes, reference)).map(RowTimes::median);
+        args.show.point(point, theirs)
     };
     let chart = |(number, of): (usize, &String)| Chart {
         of: of.clone(),
@@ -313,12 +327,7 @@ fn draw(
             .collect(),
     };
     let charts: Vec<Chart> = args.collectives.iter().enumerate().map(chart).collect();
-    let them = sides[reference].name();
-    let (meaning, level) = match args.show {
-        Show::Time => ("time, us".to_owned(), None),
-        Show::Bandwidth => ("bandwidth, GB/s".to_owned(), None),
-        Show::Ratio => (format!("time of {them} / time"), Some(1.0)),
-    };
+    let (meaning, level) = args.show.axis(&sides[reference].name());
     let title = format!("{} on {} ranks of one host", args.collectives.join(", "), args.ranks);
     curves::draw(&title, &meaning, &charts, level, path)
 }

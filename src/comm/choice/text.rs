@@ -106,16 +106,17 @@ pub(super) fn parse(text: &str, others: TableLookup<'_>) -> Result<DecisionTable
 /// The limits that a table sets; the others are the defaults.
 fn shm(at: &KeyValue<'_>) -> Result<ShmLimits, TableError> {
     let keys = at.keys(SHM)?;
-    keys.refuse_others(&["flat", "flat_read", "staged", "staged_pair"])?;
     let mut limits = ShmLimits::default();
     // The ends of the intervals are in the layout of the shared segment.
     let (flat, slot) = ((0, CONTRIBUTION_BYTES), (EAGER_BYTES, SLOT_BYTES));
-    for (key, limit, (least, most)) in [
+    let rows = [
         ("flat", &mut limits.flat, flat),
         ("flat_read", &mut limits.flat_read, (0, usize::MAX)),
         ("staged", &mut limits.staged, slot),
         ("staged_pair", &mut limits.staged_pair, slot),
-    ] {
+    ];
+    keys.refuse_others(&rows.each_ref().map(|(key, ..)| *key))?;
+    for (key, limit, (least, most)) in rows {
         let Some(at) = keys.get(key) else { continue };
         let valid = match most {
             usize::MAX => "a size such as \"128KiB\"".to_owned(),

@@ -74,14 +74,15 @@ impl SharedFlatBuffer {
             return Err(too_many(n_ranks));
         }
         let ranks = (0..n_ranks as Rank).collect();
-        Ok(SharedFlatBuffer::new(flat, None, ranks, (spins(n_ranks), limits)))
+        Ok(SharedFlatBuffer::new(flat, None, ranks, spins(n_ranks), limits))
     }
 
     pub(super) fn new(
         flat: FlatBuffer,
         lease: Option<FlatBufferLease>,
         ranks: Box<[Rank]>,
-        (spins, limits): (u32, ShmLimits),
+        spins: u32,
+        limits: ShmLimits,
     ) -> Self {
         let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
         let n_groups = flat.n_groups();

@@ -48,8 +48,7 @@ impl SmallCollectivesPool for FlatBufferPool {
             lease.end(&mut flat);
             return Ok(Err(too_many(ranks.len())));
         }
-        let flat =
-            SharedFlatBuffer::new(flat, Some(lease), ranks.into(), (self.spins, self.limits));
+        let flat = SharedFlatBuffer::new(flat, Some(lease), ranks.into(), self.spins, self.limits);
         Ok(Ok(Box::new(flat)))
     }
 }
